@@ -314,8 +314,9 @@ def _digest(path: str) -> str:
         return baseline_digest(path)
     except (UserError, OSError, ValueError):
         root = place(path)
-        removed = (root / _DESCRIPTION).exists() and not any(matching(root, "records/*/*/*"))
-        return "no records" if removed else ""  # as where a removal was interrupted
+        # A removal that was interrupted leaves no measured repeat, though perhaps a warm-up.
+        removed = (root / _DESCRIPTION).exists() and not any(matching(root, "records/*/repeat_*/*"))
+        return "no records" if removed else ""
 
 
 def _lies_in(other: str, each: Kept) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.config import GateConfig
 from orbax_bench_core.steps import publish
 from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
@@ -77,6 +78,18 @@ def test_cpu_times_of_a_comparison_are_no_series(history, make_paired_run):
     run = make_paired_run(0, blocks=10, cpu_sigma=0.02).root
     (series,) = json.loads(history(run, "--json").out)["series"]
     assert series["operation"] == "save"
+
+
+def test_cpu_times_that_decide_are_the_series_that_is_shown(history, make_paired_run):
+    for day in range(2):
+        run = make_paired_run(day, blocks=10, sigma=0.3, cpu_sigma=0.02)
+        gate = GateConfig(primary=("save:cpu",))
+        run.write_info(run.read_info().model_copy(update={"gate": gate}))
+    assert [line for line in history(".").out.splitlines() if line.endswith(" save:cpu")]
+    found = json.loads(history(".", "--json").out)["series"]
+    shown = {series["operation"]: series for series in found}
+    assert [name for name, series in shown.items() if series["primary"]] == ["save:cpu"]
+    assert [run["stalls"]["operations"] for run in shown["save:cpu"]["runs"]] == [20, 20]
 
 
 def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):

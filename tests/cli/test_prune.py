@@ -389,9 +389,19 @@ def test_a_baseline_that_was_moved_stays(prune, compared, tmp_path, other):
     assert names(said["in_use"]) == [Path(other).name]
 
 
-def test_what_was_removed_in_part_goes_also_where_a_baseline_was_moved(prune, compared, tmp_path):
+@pytest.mark.parametrize("left", ["no records", "a warm-up"])
+def test_what_was_removed_in_part_goes_also_where_a_baseline_was_moved(
+    prune, compared, tmp_path, left
+):
     (tmp_path / "nightly" / "n0").rename(tmp_path / "nightly" / "first")
-    shutil.rmtree(tmp_path / "nightly" / "n1" / "records")
+    records = tmp_path / "nightly" / "n1" / "records"
+    if left == "a warm-up":
+        (kept,) = records.glob("*/repeat_0")
+        kept.rename(kept.with_name("warmup_0"))
+        for repeat in records.glob("*/repeat_*"):
+            shutil.rmtree(repeat)
+    else:
+        shutil.rmtree(records)
     code, said = prune_twice(prune, tmp_path / "nightly", *KEEP_ONE)
     assert (code, names(said["old"]), names(said["in_use"])) == (0, ["n1"], ["first"])
 

@@ -89,6 +89,12 @@ def parse_goal(text: str) -> Goal:
     """
     weights: dict[str, float] = {}
     for part in text.split(","):
+        if (name := part.partition("=")[0].strip()).endswith(measure.OF_CPU):
+            raise UserError(
+                f"--goal {text!r}: {name} is a CPU time, by which `best` ranks nothing: give the "
+                f"operation's time, {name.removesuffix(measure.OF_CPU)}, or compare two points by "
+                "their CPU times with `ab` and gate.primary"
+            )
         match, weight = _TERM.fullmatch(part), 0.0
         with contextlib.suppress(ValueError):
             weight = float(match[2] or 1) if match else 0.0

@@ -8,6 +8,7 @@ from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.document import wait
+from orbax_bench_core.measure import OF_CPU
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 
 _BLOCK_OF_LIVES_S: Final = (10.0, 30.0)
@@ -101,6 +102,11 @@ def forecast(
 
     Points that name no storage have their data in the run directory, `root`.
     """
+    if of_cpu := [name for name in gate.primary if name.endswith(OF_CPU)]:
+        return (
+            "How long a verdict will take is unknown: the noise passport is of times, and "
+            f"{', '.join(of_cpu)} decides here."
+        )
     known = _expectations(points, gate, passport, root)
     if not known:
         kinds = ", ".join(sorted(set(_storage(points, root))))

@@ -201,6 +201,13 @@ def test_a_forecast_for_other_storage_says_that_nothing_is_known(here):
     assert "knows nothing like these points on gs" in said
 
 
+def test_a_forecast_of_cpu_times_says_that_the_passport_has_none(here, tmp_path):
+    gate = GateConfig(primary=("save", "save:cpu"))
+    said = forecast([here[0].point], gate, from_records(here), str(tmp_path))
+    assert said.endswith("the noise passport is of times, and save:cpu decides here.")
+    assert "calibrate" not in said
+
+
 def test_arms_with_workers_of_their_own_take_the_looks_of_lives(noisy_records):
     records = noisy_records(0.02)
     gate = GateConfig(lives="always", limit_minutes=0)
