@@ -67,7 +67,7 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         import numpy as np
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.state import tree_bytes
+        from orbax_bench_core.state import tree_bytes, unread
 
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "checkpoint_manager"), context.path / "steps"
@@ -76,11 +76,6 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         best: dict[str, Any] = {}
         if options.best_fn is not None:
             best = {"best_fn": saving.LOSS_OF, "best_mode": options.best_fn}
-        arguments = ocp.args.Composite(
-            pytree=ocp.args.StandardSave(tree),
-            json_item=ocp.args.JsonSave(_JSON),
-            np_random_key=ocp.args.NumpyRandomKeySave(generator),
-        )
         opened = functools.partial(
             saving.open_checkpoint_manager,
             directory,
@@ -97,6 +92,11 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
                 more: dict[str, Any] = {"asynchronous": options.async_enabled}
                 if best:
                     more["metrics"] = saving.loss_at(step)
+                arguments = ocp.args.Composite(
+                    pytree=ocp.args.StandardSave(unread(tree)),
+                    json_item=ocp.args.JsonSave(_JSON),
+                    np_random_key=ocp.args.NumpyRandomKeySave(generator),
+                )
                 offered = (metrics, context, manager, step, tree, arguments)
                 saved += [step] * saving.measure_step(*offered, **more)
             kept = _kept(options, saved)
@@ -294,14 +294,11 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
         """Saves step by step, and deletes behind itself."""
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.state import tree_bytes
+        from orbax_bench_core.state import tree_bytes, unread
 
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "deleter"), context.path / "steps"
         _require_deletable(options, directory)
-        arguments = ocp.args.Composite(
-            pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
-        )
         with saving.open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,
@@ -313,6 +310,10 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
         ) as manager:
             saved: list[int] = []
             for step in range(options.train_steps):
+                arguments = ocp.args.Composite(
+                    pytree=ocp.args.StandardSave(unread(tree)),
+                    json_item=ocp.args.JsonSave({"a": 1}),
+                )
                 if not saving.measure_step(metrics, context, manager, step, tree, arguments):
                     continue
                 if saved and saved[-1] in manager.all_steps():

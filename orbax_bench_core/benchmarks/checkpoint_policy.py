@@ -188,12 +188,12 @@ class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
         import jax
         import orbax.checkpoint as ocp
 
-        from orbax_bench_core.state import tree_bytes
+        from orbax_bench_core.state import tree_bytes, unread
 
         metrics, options = Metrics(), context.options
         policies = options.checkpoint_policies_options
         tree = jax.block_until_ready(require_tree(context, "checkpoint_policy"))
-        num_bytes, arguments = tree_bytes(tree), ocp.args.PyTreeSave(tree)
+        num_bytes = tree_bytes(tree)
         with saving.open_checkpoint_manager(
             context.path / "steps", **policies.manager_options()
         ) as manager:
@@ -204,6 +204,7 @@ class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
                 else:
                     operation, moved = "skip", None
                 loss = {"metrics": saving.loss_at(step)} if policies.best else {}
+                arguments = ocp.args.PyTreeSave(unread(tree))
                 with metrics.measure(operation, num_bytes=moved):
                     saved += [step] * bool(manager.save(step, args=arguments, **loss))
             with metrics.measure("save_background"):

@@ -155,6 +155,8 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
         """Offers every step to the manager, restoring as it goes, and restarts it."""
         import orbax.checkpoint as ocp
 
+        from orbax_bench_core.state import unread
+
         metrics, options = Metrics(), context.options
         axis = options.replica_axis_index
         _, tree = needs.require_replicas(context, axis, _EMERGENCY, of_processes=True)
@@ -170,7 +172,7 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
 
             with opened() as manager:
                 for step in range(options.train_steps):
-                    arguments = ocp.args.Composite(state=ocp.args.PyTreeSave(tree))
+                    arguments = ocp.args.Composite(state=ocp.args.PyTreeSave(unread(tree)))
                     saving.measure_step(metrics, context, manager, step, tree, arguments)
                     if step % options.local_save_interval_steps == 0:
                         _restore_emergency(metrics, context, manager, step)
@@ -241,6 +243,8 @@ def _train(
 ) -> None:
     import orbax.checkpoint as ocp
 
+    from orbax_bench_core.state import unread
+
     composite = needs.require_orbax_module(f"{_PACKAGE}.args", _P2P).Composite
     directories = make_directories(context, source)
     kind = needs.require_orbax_module(f"{_PACKAGE}.checkpoint_manager", _P2P).CheckpointManager
@@ -248,7 +252,7 @@ def _train(
         metrics, context, kind, directories, options.manager_options()
     ) as manager:
         for step in range(options.train_steps):
-            arguments = composite(state=ocp.args.PyTreeSave(context.pytree))
+            arguments = composite(state=ocp.args.PyTreeSave(unread(context.pytree)))
             saving.measure_step(metrics, context, manager, step, context.pytree, arguments)
             if _is_restored(options, source, step):
                 _lose(manager, directories[0] / str(step), source)

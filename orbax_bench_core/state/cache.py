@@ -12,7 +12,13 @@ from orbax_bench_core.state import layout
 from orbax_bench_core.state.digests import digest
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.synthetic import generate
-from orbax_bench_core.state.tree import agreed_bytes, available_bytes, held_bytes, tree_bytes
+from orbax_bench_core.state.tree import (
+    agreed_bytes,
+    available_bytes,
+    held_bytes,
+    tree_bytes,
+    unread,
+)
 
 PyTree = Any
 _Key = tuple[str, str | None, Mesh | None]
@@ -46,8 +52,9 @@ class StateCache:
     ) -> LoadedState:
         """Returns the state of a checkpoint on a mesh."""
         # It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
-        # Containers of the tree are fresh at each call; arrays are shared. In a multi-process run
-        # every process must call with the same arguments.
+        # The tree is a fresh one at each call; its arrays share their buffers, and what one repeat
+        # has copied to the host is not there for the next. In a multi-process run every process
+        # must call with the same arguments.
         if checkpoint.is_empty:
             return LoadedState(tree=None, digest={}, num_bytes=0, held_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
@@ -56,9 +63,7 @@ class StateCache:
             state = self._make(checkpoint, mesh)
         self._entries[key] = state
         self._make_room(0)
-        return dataclasses.replace(
-            state, tree=jax.tree.map(lambda leaf: leaf, state.tree), digest=dict(state.digest)
-        )
+        return dataclasses.replace(state, tree=unread(state.tree), digest=dict(state.digest))
 
     def clear(self) -> None:
         """Forgets everything; memory is freed once no benchmark holds the arrays either."""

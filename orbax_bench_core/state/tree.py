@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
@@ -56,6 +57,25 @@ def tree_bytes(tree: Any) -> int:
         for leaf in jax.tree.leaves(tree)
         if isinstance(leaf, (jax.Array, np.ndarray, np.generic))
     )
+
+
+def unread(tree: Any) -> Any:
+    """Returns a tree of the same arrays, in the same buffers, none of which was copied to the host.
+
+    JAX keeps a copy that it has made off an accelerator with the array, so that another save of
+    that array copies nothing: on an H200, 512 MiB then blocked for 10 ms, and for 320 ms before. A
+    training saves arrays that nobody has read.
+    """
+
+    def of(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+            return leaf
+        shards = [shard.data for shard in leaf.addressable_shards]
+        if not shards:
+            return leaf
+        return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, shards)
+
+    return jax.tree.map(of, tree)
 
 
 def available_bytes() -> int:

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 import pytest
 from jax.sharding import Mesh
 
@@ -49,7 +50,24 @@ def test_defect_4_a_state_is_made_once(mesh8: Mesh, made: list[int]) -> None:
     cache = StateCache()
     first, second = (cache.get(_checkpoint(), MESH, mesh8) for _ in range(2))
     assert made == [0]
-    assert first.tree["params"]["w"] is second.tree["params"]["w"]
+    pointers = [
+        [
+            shard.data.unsafe_buffer_pointer()
+            for shard in state.tree["params"]["w"].addressable_shards
+        ]
+        for state in (first, second)
+    ]
+    assert pointers[0] == pointers[1]
+
+
+@pytest.mark.slow
+def test_what_a_repeat_has_copied_to_the_host_is_not_there_for_the_next(mesh8: Mesh) -> None:
+    """On accelerators JAX keeps such a copy with the array, and a save would copy nothing."""
+    cache = StateCache()
+    for _ in range(2):
+        for shard in cache.get(_checkpoint(), MESH, mesh8).tree["params"]["w"].addressable_shards:
+            assert shard.data._npy_value is None
+            shard.data._npy_value = np.asarray(shard.data)
 
 
 @pytest.mark.slow
@@ -136,5 +154,5 @@ def test_a_loaded_state_serves_every_mesh(
     cache, checkpoint = StateCache(), CheckpointConfig(path=str(tmp_path / "c"))
     first = cache.get(checkpoint, MESH, mesh8)
     second = cache.get(checkpoint, None, make_mesh(x=4))
-    assert first.tree["w"] is second.tree["w"]
+    assert first.tree["w"].sharding == second.tree["w"].sharding
     assert first.num_bytes == 64
