@@ -110,7 +110,7 @@ def measure_load(
     *,
     num_bytes: int,
 ) -> Any:
-    """Measures one load until its arrays are ready, and returns what was loaded."""
+    """Measures one load until its arrays are ready, and returns its result."""
     import jax
 
     context.prepare_load(operation, path)
