@@ -121,15 +121,17 @@ def _shards(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
 
 
 def _file_size(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    sizes = [
-        size
+    sizes = {
+        (tree.root, file): size
         for tree in evidence.trees
         for file, size in tree.sizes.items()
         if file.parent.name == "d" and file.parts[0].startswith("ocdbt.process_")
-    ]
-    proof = f"{len(sizes)} data files, of at most {max(sizes, default=0)} bytes"
-    # A file is ended with the write that reaches the size.
-    return only_if(bool(asked) and len(sizes) > 1, proof)
+    }
+    of_processes = {(root, file.parts[0]) for root, file in sizes}
+    proof = f"{len(sizes)} data files, of at most {max(sizes.values(), default=0)} bytes"
+    # A file is ended with the write that reaches the size; small trees never reach Orbax's own.
+    several = len(sizes) > len(of_processes)
+    return only_if(bool(sizes) and several == bool(asked), proof)
 
 
 def _sharding_file(asked: Any, evidence: OptionEvidence) -> ProvenEffect:

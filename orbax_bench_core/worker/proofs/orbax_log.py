@@ -113,6 +113,21 @@ def _transfers(key: str) -> Rule:
     return rule
 
 
+def _pinned(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
+    found = _transfers("enable_pinned_host_transfer")(asked, evidence)
+    memories = {each.kind for one in _local_devices() for each in one.addressable_memories()}
+    if asked and found.state == "in effect" and "pinned_host" not in memories:
+        said = f"the devices have no pinned_host memory: {', '.join(sorted(memories))}"
+        return ProvenEffect("not in effect", said)
+    return found
+
+
+def _local_devices() -> list[Any]:
+    import jax
+
+    return list(jax.local_devices())
+
+
 def _host_arrays(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     copied = any("Transferring arrays to host memory" in line for line in evidence.lines)
     said = "copied arrays off a device" if copied else "copied no array off a device"
@@ -236,7 +251,7 @@ PROOFS: Final[Mapping[str, Proof]] = {
     "background_keys": Proof(LOG, _in_background),
     "regulator_max_gb": Proof(LOG, _regulator),
     "host_arrays": Proof(LOG, _host_arrays),
-    "enable_pinned_host_transfer": Proof(LOG, _transfers("enable_pinned_host_transfer")),
+    "enable_pinned_host_transfer": Proof(LOG, _pinned),
     "min_slice_bytes_for_replica_parallel": Proof(
         LOG, _transfers("min_slice_bytes_for_replica_parallel")
     ),
