@@ -9,13 +9,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core import sweep
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group import HostFailed, WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade, stop_all
 from orbax_bench_core.files import names_in, new_scratch_folder
+from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
 from orbax_bench_core.worker import WorkerSetup
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from orbax_bench_core.sweep import SweepPoint
 
 _MAX_SHARING_GROUPS = 2
+
+_ROOM_TO_WAIT: Final = 4 << 30
+"""Bytes of free memory for each group that waits: a worker takes about a twentieth of that, which
+must not decide whether a large checkpoint fits."""
 
 
 class WorkerPool:
@@ -153,7 +158,9 @@ class WorkerPool:
     def _ahead(self) -> int:
         """Returns how many groups start together with one, to follow it."""
         # What the devices are is known once a worker has started.
-        return self._coming - 1 if self._platform and not self._lives else 0
+        if not self._platform or self._lives:
+            return 0
+        return min(self._coming - 1, free_memory_bytes() // _ROOM_TO_WAIT)
 
     def end_lives(self) -> None:
         """Ends the workers of all slots."""

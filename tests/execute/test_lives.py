@@ -172,7 +172,8 @@ def test_lives_that_cannot_be_alive_at_once_follow_each_other(compare):
     assert len(set.union(*compared.workers().values())) == 4
 
 
-def test_arms_that_can_share_workers_share_a_new_one_every_two_blocks(compare):
+def test_arms_that_can_share_workers_share_a_new_one_every_two_blocks(compare, monkeypatch):
+    monkeypatch.setattr("orbax_bench_core.execute.pool.free_memory_bytes", lambda: 64 << 30)
     compared = compare(gate={"lives": "auto"}).run(10)
     by_block = collections.defaultdict(set)
     for (block, _), made in compared.workers().items():

@@ -8,6 +8,17 @@ from tests.support.launches import Launches, starts
 NEVER = "99"
 
 
+@pytest.fixture(autouse=True)
+def free(monkeypatch):
+    """Sets how much memory is free, in GiB: much, unless a test says otherwise."""
+
+    def set_free(gib):
+        monkeypatch.setattr("orbax_bench_core.execute.pool.free_memory_bytes", lambda: gib << 30)
+
+    set_free(64)
+    return set_free
+
+
 def workers(run, repeats, acts=("behave", "raise")):
     """Returns the process that made each repeat, one list for each point."""
     return [[run.record(act, repeat).worker for repeat in range(repeats)] for act in acts]
@@ -44,12 +55,18 @@ def test_an_interrupted_run_goes_on_with_new_workers(orchestrate):
     assert len({*workers(run, 4)[0]}) == 4
 
 
-def test_workers_of_rounds_to_come_start_at_once_and_never_between_repeats_of_a_round(orchestrate):
+@pytest.mark.parametrize(
+    ("gib", "at_once"),
+    [(64, [1, 4, 2]), (9, [1, 3, 3]), (1, [1] * 7)],
+    ids=["free", "short", "scarce"],
+)
+def test_workers_of_rounds_to_come_start_at_once_if_memory_is_free(orchestrate, free, gib, at_once):
+    free(gib)
     run = orchestrate("behave", "raise", act_at=NEVER)
     run.run(repeats=9, host=Launches(run.watched))
     first, second = workers(run, 9)
     assert (first == second, len({*first})) == (True, 7)
-    assert starts(run.watched) == [1, 4, 2]
+    assert starts(run.watched) == at_once
 
 
 def test_workers_of_two_placements_leave_each_other_room(orchestrate):
