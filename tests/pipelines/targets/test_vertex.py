@@ -402,33 +402,32 @@ def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_comman
     assert children["childContexts"] == [f"{vertex.parent}/metadataStores/default/contexts/run-1"]
 
 
-def test_an_experiment_compares_runs_by_their_medians_and_verdicts(
+def test_an_experiment_compares_runs_that_failed_too_by_their_state_medians_and_ratios(
     vertex, pipeline_command, suite, make_paired_run
 ):
-    """As Google's client reads them: from the metadata of what the steps of a run put out."""
+    """As Google's client reads them: from the metadata of what the steps of a run put out.
+
+    A step that fails puts nothing out, and judge-run fails by a regression: `finish` does then.
+    """
     suite.write_text(f"{suite.read_text()}\n{ARMS}\n")
     given = (*sets("experiment=nightly"), "--pipeline", "regression")
     done = pipeline_command(*arguments("submit", suite, vertex, *given))
     assert done.code == 0, done.err
-    root = str(make_paired_run(0, 2.0).root)
-    compared = finishing.compare_baseline(root).named
-    made = {
-        **finishing.aggregate(root).named,
-        **{name: compared[name] for name in ("verdicts", "comparison", "ratios")},
-    }
+    made = finishing.finish(str(make_paired_run(0, 2.0).root), status="FAILED").named
     [job] = vertex.bodies("POST", "/pipelineJobs")
-    kinds = job["pipelineSpec"]["components"]["comp-judge-run"]["outputDefinitions"]["artifacts"]
-    for name in made.keys() & kinds.keys():
+    kinds = job["pipelineSpec"]["components"]["comp-finish"]["outputDefinitions"]["artifacts"]
+    assert kinds.keys() == made.keys()
+    for name, kind in kinds.items():
         body = {
             "name": f"{vertex.parent}/metadataStores/default/artifacts/{name}",
             "metadata": dict(made[name].metadata),
-            **kinds[name]["artifactType"],
+            **kind["artifactType"],
         }
         parsed(body, types.Artifact)
         vertex.artifacts.append(body)
     frame = aiplatform.get_experiment_df("nightly", include_time_series=False)
     [row] = frame.to_dict("records")
-    assert row["metric.verdict"] == "REGRESSION"
+    assert (row["metric.state"], row["metric.verdict"]) == ("REGRESSION", "REGRESSION")
     for ends in ("-baseline save s", "-candidate save s", " save ratio"):
         [value] = [row[name] for name in row if name.endswith(ends)]
         assert value > 0
