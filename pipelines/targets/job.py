@@ -63,6 +63,10 @@ class SubmissionFailed(Exception):
     """A service could not be reached, or refused what was sent."""
 
 
+class RunGone(Exception):
+    """A run is not there any more, which was under way: whoever waits for it waits for nothing."""
+
+
 Found = TypeVar("Found")
 ANSWER_S: Final = 8.0
 """Seconds in which a service answers the first question: its clients ask again for minutes."""

@@ -9,8 +9,8 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import kfp
 import kfp_server_api
@@ -26,6 +26,7 @@ from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
     Request,
+    RunGone,
     SubmissionFailed,
     answered,
     as_text,
@@ -42,6 +43,26 @@ ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 _PAGE = 100
 _STARTING = ("", "ContainerCreating", "PodInitializing")
 """What Argo notes of a pod that is about to start."""
+_NO_LOG: Final = '{"error_message":'
+_GONE_S: Final = 300.0
+"""Seconds without a log of a running pod that had one, after which its workflow is deleted.
+
+Argo tries a pod that was lost again, after minutes at most.
+"""
+
+
+class StepPod(NamedTuple):
+    """A pod of a run, as Argo notes it."""
+
+    step: str
+    name: str
+    phase: str  # Pending, Running, Succeeded, Failed, Error
+    message: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether Kubernetes says why it has not started."""
+        return self.phase == "Pending" and self.message not in _STARTING
 
 
 class KubeflowServer:
@@ -127,31 +148,37 @@ class KubeflowServer:
         # The exit task is the last to begin, and each task names the pods below it.
         latest = sorted(details, key=lambda task: str(task.create_time), reverse=True)
         pods = [child.pod_name for task in latest for child in task.child_tasks or ()]
-        logs = (self._log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
+        logs = (self.log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
         return next(filter(None, map(RunEnding.in_log, logs)), None)
 
-    def _log(self, run_id: str, pod: str) -> str:
+    def log(self, run_id: str, pod: str) -> str:
         """Returns the log of a pod, by the path that Kubeflow's own UI asks; empty for none."""
-        return self._asked(f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log")
+        found = self._asked(f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log")
+        # Kubeflow 2.17 answers 200 before it looks, and then writes an error in place of a log.
+        return "" if found.startswith(_NO_LOG) else found
 
-    def waiting(self, run_id: str) -> dict[str, str]:
-        """Returns why pods of a run have not started, as Kubernetes says, by step.
+    def pods(self, run_id: str) -> list[StepPod]:
+        """Returns the pods of a run, as far as the service knows them.
 
-        The API of today has no such reason. That of version 1 has the workflow, in which Argo notes
-        of a pending pod what the scheduler and the kubelet say of it.
+        The API of today has none of what Kubernetes says of a pod. That of version 1 has the
+        workflow, in which Argo notes what the scheduler and the kubelet say of a pending one.
         """
         try:
             answer = json.loads(self._asked(f"/apis/v1beta1/runs/{run_id}"))
             workflow = json.loads(answer["pipeline_runtime"]["workflow_manifest"])
             nodes = workflow["status"]["nodes"].values()
         except (KeyError, TypeError, ValueError):  # before the first pod, or nodes are compressed
-            return {}
-        return {
-            _step_of(node["name"]): node["message"]
+            return []
+        return [
+            StepPod(
+                _step_of(node["name"]),
+                _pod_of(workflow.get("metadata", {}), node),
+                node.get("phase", ""),
+                node.get("message", ""),
+            )
             for node in nodes
-            if (node.get("type"), node.get("phase")) == ("Pod", "Pending")
-            and node.get("message", "") not in _STARTING
-        }
+            if node.get("type") == "Pod"
+        ]
 
     def _asked(self, path: str) -> str:
         """Returns what the server answers for a path that its client has no method for, or ''."""
@@ -191,6 +218,22 @@ def _step_of(node: str) -> str:
     """Returns the step of a pod, by the name of its node: WORKFLOW.root.GROUP.STEP.executor(0)."""
     parts = [part.partition("(")[0].removesuffix("-driver") for part in node.split(".")]
     return next((part for part in reversed(parts) if part not in ("executor", "")), node)
+
+
+def _pod_of(workflow: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+    """Returns the name of a node's pod, as Kubeflow's API server derives it (`RetrievePodName`)."""
+    names = workflow.get("annotations", {}).get("workflows.argoproj.io/pod-name-format")
+    key = str(node.get("id", ""))
+    if names == "v1":
+        return key
+    return f"{workflow.get('name')}-{node.get('templateName')}-{key.rpartition('-')[2]}"
+
+
+def _seen(state: str, pods: list[StepPod]) -> str:
+    """Returns what was seen of a run that is gone, for the end of a sentence."""
+    steps = {pod.step: pod.phase.lower() for pod in pods}
+    seen = ", ".join([state.lower() or "pending", *(f"{step} {steps[step]}" for step in steps)])
+    return f"; seen last: {seen}"
 
 
 @contextlib.contextmanager
@@ -368,27 +411,50 @@ class Kubeflow:
         return self._run_id
 
     def wait(self, say: Callable[[str], None], poll_s: float = 10.0) -> str | None:
-        """Returns, at its end, why the submitted run failed, or None."""
+        """Returns, at its end, why the submitted run failed, or None.
+
+        Raises:
+            RunGone: Somebody has deleted it, or its workflow, of which Kubeflow learns nothing.
+        """
+        server, id_ = self._server, self._run_id
         state, shown, before = "", set[str](), dict[str, str]()
+        pods, with_log, silent = list[StepPod](), set[str](), 0
         while True:
-            with self._server.explained():
-                run = self._server.client.get_run(self._run_id)
-                waiting = self._server.waiting(self._run_id)
+            with server.explained():
+                try:
+                    run = server.client.get_run(id_)
+                except kfp_server_api.ApiException as error:
+                    if error.status != http.HTTPStatus.NOT_FOUND:
+                        raise
+                    raise RunGone(f"the run {id_} was deleted{_seen(state, pods)}") from None
+                pods = server.pods(id_)
+            waiting = {pod.step: pod.message for pod in pods if pod.waits}
             # Nearly every pod waits for a moment.
             for step in waiting.keys() & before.keys() - shown:
                 say(f"{step} has not started: {waiting[step]}")
                 shown.add(step)
             if run.state != state:
                 state = run.state or ""
-                say(f"{self._run_id}: {state.lower() or 'pending'}")
+                error = getattr(run.error, "message", None)
+                say(f"{id_}: {state.lower() or 'pending'}{f': {error}' if error else ''}")
             if state in ENDED:
                 # A step that its deadline has ended waits no more, and no exit task tells of it.
                 late = [
                     f"{step} has not started: {before[step]}" for step in before if step in shown
                 ]
-                error = getattr(run.error, "message", None) or "; ".join(late)
-                error = error or "see its steps in the Kubeflow UI"
-                return None if state == "SUCCEEDED" else f"{state.lower()}: {error}"
+                why = "; ".join(late) or "see its steps in the Kubeflow UI"
+                return None if state == "SUCCEEDED" else f"{state.lower()}: {why}"
+            active = next((pod.name for pod in pods if pod.phase == "Running"), "")
+            if not active or server.log(id_, active):
+                with_log.add(active)
+                silent = 0
+            elif active in with_log:
+                silent += 1
+            if silent * poll_s >= _GONE_S:
+                raise RunGone(
+                    f"the workflow of the run {id_} was deleted: Kubeflow calls it running, and "
+                    f"its pod {active} has had no log for {_GONE_S:g} s{_seen(state, pods)}"
+                )
             before = waiting
             time.sleep(poll_s)
 

@@ -30,6 +30,7 @@ from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
     Request,
+    RunGone,
     SubmissionFailed,
     answered,
     as_text,
@@ -366,11 +367,19 @@ class Vertex:
         return str(self._pipeline_job.job_id)
 
     def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
-        """Returns, at its end, why the run failed, or None."""
+        """Returns, at its end, why the run failed, or None.
+
+        Raises:
+            RunGone: Somebody has deleted it.
+        """
         job, shown = self._pipeline_job, None
         while True:
             with explained(self._job.settings):
-                state = job.state
+                try:
+                    state = job.state
+                except api_exceptions.NotFound:
+                    seen = f"; seen last: {_word(shown)}" if shown else ""
+                    raise RunGone(f"the run {job.job_id} was deleted{seen}") from None
             if state != shown:
                 shown = state
                 say(f"{job.job_id}: {_word(state)}")

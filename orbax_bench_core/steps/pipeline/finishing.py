@@ -412,7 +412,9 @@ def compare_baseline(
         ("report", "verdicts.html", "verdicts-report"),
     )
     named = {output: StepOutput.of_run(run, name, kind, more=said) for output, name, kind in files}
-    named["ratios"] = StepOutput(metadata={"verdict": found.word, **bounded_metrics(_ratios(found))})
+    named["ratios"] = StepOutput(
+        metadata={"verdict": found.word, **bounded_metrics(_ratios(found))}
+    )
     return Outputs(value=found.word, named=named)
 
 

@@ -442,6 +442,16 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
     assert f": {word}" in done.out
 
 
+def test_a_run_that_somebody_deletes_ends_the_wait(pipeline_command, suite, monkeypatch):
+    server = fakes.FakeVertex(state=3)
+    monkeypatch.setattr("time.sleep", lambda _: server.jobs.clear())
+    with server.serving():
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        done = pipeline_command(*arguments("run", suite, server))
+    assert done.code == 1, done.err
+    assert "was deleted; seen last: running" in done.out
+
+
 def test_the_submitter_is_told_the_verdict_and_fetches_the_report(
     pipeline_command, suite, monkeypatch, tmp_path
 ):
