@@ -44,7 +44,7 @@ _PAGE = 100
 _STARTING = ("", "ContainerCreating", "PodInitializing")
 """What Argo notes of a pod that is about to start."""
 _NO_LOG: Final = '{"error_message":'
-_GONE_S: Final = 300.0
+_GONE_S: Final = 180.0
 """Seconds without a log of a running pod that had one, after which its workflow is deleted.
 
 Argo tries a pod that was lost again, after minutes at most.

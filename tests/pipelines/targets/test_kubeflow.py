@@ -380,6 +380,6 @@ def test_a_run_that_somebody_deletes_ends_the_wait_with_what_was_seen(
     [said] = [line for line in done.out.splitlines() if "The pipeline failed" in line]
     assert f"the {'workflow of the ' * (deleted == 'workflow')}run run-1 was deleted" in said
     assert said.endswith("seen last: running, begin-run succeeded, run-sweep-point running")
-    assert sum(slept) == (20 if deleted == "run" else 310)
+    assert sum(slept) == (20 if deleted == "run" else 190)
     [(_, message)] = webhook.posted
     assert (message["state"], "was deleted" in message["lines"][0]) == ("FAILED", True)
