@@ -39,7 +39,7 @@ def wait_until(condition, told=str):
 
 @dataclasses.dataclass
 class Begun:
-    """A command that runs a pipeline, which a test disturbs."""
+    """A command that a test disturbs."""
 
     process: subprocess.Popen
     log: Path
@@ -50,7 +50,7 @@ class Begun:
 
     @property
     def run_id(self):
-        """The id of its run, or None before it has one."""
+        """The id of its pipeline's run, or None before it has one."""
         found = re.search(r"runs/details/(\S+)", self.output)
         return found and found[1]
 
@@ -133,16 +133,19 @@ class Cluster:
 
     def begin(self, name, suite, **settings):
         """Begins to run a pipeline for a suite of this name, and waits until it has an id."""
-        words = self._words("run", name, suite, **settings)
+        begun = self.start(name, *self._words("run", name, suite, **settings))
+        wait_until(lambda: begun.run_id, lambda: begun.output)
+        return begun
+
+    def start(self, name, *words):
+        """Starts a command, which the end of the tests kills."""
         command = [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)]
         log = self.file(f"{name}.log", "")
         with log.open("w") as out:
             environment = plain_environment(COLUMNS="200")
             process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
         self.processes.append(process)
-        begun = Begun(process, log)
-        wait_until(lambda: begun.run_id, lambda: begun.output)
-        return begun
+        return Begun(process, log)
 
     def _words(self, command, name, suite, folder=None, **settings):
         file = self.file(f"{name}.yaml", f"suite_name: {name}\n{suite}")

@@ -247,26 +247,62 @@ def test_recurring_run(cluster, record_property):
 
 @pytest.mark.parametrize("queue", [False, True], ids=["without-queue", "Kueue"])
 def test_jobset_of_two_hosts(cluster, queue, record_property):
+    name = "queued" if queue else "two-hosts"
+    words = _launch(cluster, name, *(["--set", f"queue={_queue(cluster)}"] if queue else []))
+    begun = time.monotonic()
+    done = run_cli(*words)
+    record_property("s", round(time.monotonic() - begun))
+    record_property("pods", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 point verified against what was saved" in done.stdout
+    _check_that_no_jobset_is_left(cluster)
+
+
+def test_host_that_is_made_again_at_the_end(cluster, record_property):
+    """Its new pod waits for a host 0 that has ended, and the command for neither."""
+    name = "made-again"
+    words, core = _launch(cluster, name), cluster.kubernetes.CoreV1Api()
+    begun, made, verified_at = cluster.start(name, *words), set(), None
+    selector = f"jobset.sigs.k8s.io/jobset-name={cluster.folder}-{name[0]}"
+    selector += ",batch.kubernetes.io/job-completion-index=1"
+    deadline = time.monotonic() + WITHIN_S
+    while begun.process.poll() is None:
+        assert time.monotonic() < deadline, begun.output
+        pods = core.list_namespaced_pod(cluster.namespace, label_selector=selector).items
+        made |= {pod.metadata.name for pod in pods}
+        if verified_at is None and "1 point verified" in begun.output:
+            verified_at = time.monotonic()
+            for pod in pods:
+                core.delete_namespaced_pod(
+                    pod.metadata.name, cluster.namespace, grace_period_seconds=0
+                )
+        time.sleep(0.2)
+    record_property("pods", 1 + len(made))
+    record_property("s", round(time.monotonic() - verified_at))
+    told = "host 0 has ended with 0" in begun.output
+    record_property("said", "deleted while it waited" if told else "it ended by itself")
+    assert begun.process.returncode == 0, begun.output
+    _check_that_no_jobset_is_left(cluster)
+
+
+def _launch(cluster, name, *more):
+    """Returns the words of a launch of two hosts, whose JobSet is called by the first letter."""
     if not cluster.has("jobset.x-k8s.io"):
         pytest.skip("the cluster has no JobSet")
-    words = ["--set", f"namespace={cluster.namespace}", "--image", cluster.image]
-    if queue:
-        words += ["--set", f"queue={_queue(cluster)}"]
     text = POINT.replace("{x: 2}", "{x: 4}") + "execution: {processes: 2}\n"
-    name = "queued" if queue else "two-hosts"
     text = f"suite_name: {name}\n{text}"
+    how = ("--on", "jobset", "--hosts", 2, "--name", f"{cluster.folder}-{name[0]}")
+    words = ["--set", f"namespace={cluster.namespace}", "--image", cluster.image, *more]
     if cluster.claim:  # which is not mounted here, so that the suite has to lie there already
         words += ["--set", f"volume={cluster.claim}:{MOUNT}"]
         words += ["--set", f"suite_in_image={cluster.put(f'{name}.yaml', text)}"]
     if "environment" in cluster.settings:
         words += ["--set", f"environment={json.dumps(cluster.settings['environment'])}"]
-    file, begun = cluster.file(f"{name}.yaml", text), time.monotonic()
-    how = ("--on", "jobset", "--hosts", 2, "--name", f"{cluster.folder}-{queue:d}")
-    done = run_cli("launch", file, *how, "-o", f"{cluster.place}/{name}", *words)
-    record_property("s", round(time.monotonic() - begun))
-    record_property("pods", 2)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 point verified against what was saved" in done.stdout
+    file = cluster.file(f"{name}.yaml", text)
+    return "launch", file, *how, "-o", f"{cluster.place}/{name}", *words
+
+
+def _check_that_no_jobset_is_left(cluster):
     custom = cluster.kubernetes.CustomObjectsApi()
     left = custom.list_namespaced_custom_object(
         "jobset.x-k8s.io", "v1alpha2", cluster.namespace, "jobsets"
