@@ -229,11 +229,60 @@ def _pod_of(workflow: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     return f"{workflow.get('name')}-{node.get('templateName')}-{key.rpartition('-')[2]}"
 
 
-def _seen(state: str, pods: list[StepPod]) -> str:
-    """Returns what was seen of a run that is gone, for the end of a sentence."""
-    steps = {pod.step: pod.phase.lower() for pod in pods}
-    seen = ", ".join([state.lower() or "pending", *(f"{step} {steps[step]}" for step in steps)])
-    return f"; seen last: {seen}"
+class _Course:
+    """What was seen of a run under way, and what was said of it."""
+
+    def __init__(self, run_id: str, say: Callable[[str], None]) -> None:
+        self._run_id = run_id
+        self._say = say
+        self._state = ""
+        self._pods: list[StepPod] = []
+        self._waiting: dict[str, str] = {}  # why steps have not started, at the last look
+        self._told = set[str]()  # steps of which that was said
+        self._with_log = set[str]()  # pods that had a log
+        self._silent = 0
+
+    def look(self, run: kfp_server_api.V2beta1Run, pods: list[StepPod]) -> None:
+        """Takes what the service says, and says what is new."""
+        waiting = {pod.step: pod.message for pod in pods if pod.waits}
+        # Nearly every pod waits for a moment.
+        for step in waiting.keys() & self._waiting.keys() - self._told:
+            self._say(f"{step} has not started: {waiting[step]}")
+            self._told.add(step)
+        if run.state != self._state:
+            self._state = run.state or ""
+            why = getattr(run.error, "message", None)
+            said = (self._run_id, self._state.lower() or "pending", why)
+            self._say(": ".join(filter(None, said)))
+        if run.state not in ENDED:
+            self._waiting, self._pods = waiting, pods
+
+    def silences(self, pod: str, *, has_log: bool) -> int:
+        """Returns how many looks in a row have found no log of a pod that had one."""
+        if has_log:
+            self._with_log.add(pod)
+            self._silent = 0
+        elif pod in self._with_log:
+            self._silent += 1
+        return self._silent
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, by what Kubernetes said of steps that had not started."""
+        # A step that its deadline has ended waits no more, and no exit task tells of it.
+        late = [
+            f"{step} has not started: {why}"
+            for step, why in self._waiting.items()
+            if step in self._told
+        ]
+        return f"{self._state.lower()}: {'; '.join(late) or 'see its steps in the Kubeflow UI'}"
+
+    @property
+    def seen(self) -> str:
+        """What was seen last, for the end of a sentence."""
+        steps = {pod.step: pod.phase.lower() for pod in self._pods}
+        words = (self._state.lower() or "pending", *(f"{step} {steps[step]}" for step in steps))
+        return f"; seen last: {', '.join(words)}"
 
 
 @contextlib.contextmanager
@@ -416,46 +465,26 @@ class Kubeflow:
         Raises:
             RunGone: Somebody has deleted it, or its workflow, of which Kubeflow learns nothing.
         """
-        server, id_ = self._server, self._run_id
-        state, shown, before = "", set[str](), dict[str, str]()
-        pods, with_log, silent = list[StepPod](), set[str](), 0
+        server, course = self._server, _Course(self._run_id, say)
         while True:
             with server.explained():
                 try:
-                    run = server.client.get_run(id_)
+                    run = server.client.get_run(self._run_id)
                 except kfp_server_api.ApiException as error:
                     if error.status != http.HTTPStatus.NOT_FOUND:
                         raise
-                    raise RunGone(f"the run {id_} was deleted{_seen(state, pods)}") from None
-                pods = server.pods(id_)
-            waiting = {pod.step: pod.message for pod in pods if pod.waits}
-            # Nearly every pod waits for a moment.
-            for step in waiting.keys() & before.keys() - shown:
-                say(f"{step} has not started: {waiting[step]}")
-                shown.add(step)
-            if run.state != state:
-                state = run.state or ""
-                error = getattr(run.error, "message", None)
-                say(f"{id_}: {state.lower() or 'pending'}{f': {error}' if error else ''}")
-            if state in ENDED:
-                # A step that its deadline has ended waits no more, and no exit task tells of it.
-                late = [
-                    f"{step} has not started: {before[step]}" for step in before if step in shown
-                ]
-                why = "; ".join(late) or "see its steps in the Kubeflow UI"
-                return None if state == "SUCCEEDED" else f"{state.lower()}: {why}"
+                    raise RunGone(f"the run {self._run_id} was deleted{course.seen}") from None
+                pods = server.pods(self._run_id)
+            course.look(run, pods)
+            if run.state in ENDED:
+                return None if run.state == "SUCCEEDED" else course.failure
             active = next((pod.name for pod in pods if pod.phase == "Running"), "")
-            if not active or server.log(id_, active):
-                with_log.add(active)
-                silent = 0
-            elif active in with_log:
-                silent += 1
-            if silent * poll_s >= _GONE_S:
+            has_log = not active or bool(server.log(self._run_id, active))
+            if course.silences(active, has_log=has_log) * poll_s >= _GONE_S:
                 raise RunGone(
-                    f"the workflow of the run {id_} was deleted: Kubeflow calls it running, and "
-                    f"its pod {active} has had no log for {_GONE_S:g} s{_seen(state, pods)}"
+                    f"the workflow of the run {self._run_id} was deleted: Kubeflow calls it "
+                    f"running, and its pod {active} has had no log for {_GONE_S:g} s{course.seen}"
                 )
-            before = waiting
             time.sleep(poll_s)
 
     def _run(self, experiment_id: str) -> kfp_server_api.V2beta1Run:
