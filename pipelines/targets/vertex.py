@@ -448,7 +448,8 @@ def ending(settings: Settings, run_id: str) -> RunEnding | None:
 def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | None:
     """Returns how a job ended, by the artifacts of its exit task, or None.
 
-    The page is where the artifact `report` lies, which is read if this machine can.
+    The page is the artifact `verdicts_report`, or, of a run that nobody judged, `report`, if this
+    machine can read it.
     """
     with explained(settings):
         tasks = [task for task in job.task_details if task.task_name == "finish"]
@@ -457,13 +458,13 @@ def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | No
     if "ending" not in artifacts:
         return None
     told = RunEnding.in_metadata(dict(artifacts["ending"].metadata or {}))
-    if told is None or "report" not in artifacts:
-        return told
-    try:
-        page = read_at_most(epath.Path(artifacts["report"].uri))
-    except (OSError, ImportError, ValueError):
-        return told
-    return RunEnding.of(told.state, told.reasons, told.directory, page)
+    for name in ("verdicts_report", "report"):
+        if told is not None and name in artifacts:
+            # Of a run that nobody judged there is no file.
+            with contextlib.suppress(OSError, ImportError, ValueError):
+                page = read_at_most(epath.Path(artifacts[name].uri))
+                return RunEnding.of(told.state, told.reasons, told.directory, page)
+    return told
 
 
 def _word(state: types.PipelineState) -> str:

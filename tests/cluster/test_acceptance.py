@@ -70,6 +70,7 @@ class Case(NamedTuple):
     said: str = "PASS: every point is complete"
     posted: str = ""  # a state that the webhook has to get
     after: str = ""  # the case whose folder it is given
+    page: str = ""  # what the page has that is fetched
 
 
 CASES = (
@@ -82,6 +83,7 @@ CASES = (
         codes=(3,),
         said="train takes",
         posted="REGRESSION",
+        page="REGRESSION",
     ),
     # On a busy node a comparison may have no verdict.
     Case("regression", POINT + QUICK, "regression", ("arms={}",), (0, 4), " point"),
@@ -152,6 +154,7 @@ def test_pipeline(case, begun, cluster, posted, record_property, tmp_path):
     told = run_cli("pipeline", "report", run_id, *where, "-o", page)
     assert told.returncode in (*case.codes, *((3, 4) if case.codes == (0,) else ())), told.stderr
     assert page.read_text().startswith("<!doctype html>")
+    assert case.page in page.read_text()
     if case.posted and posted is not None:
         mine = [message for _, message in posted if message["suite"] == case.name]
         assert case.posted in [message["state"] for message in mine]

@@ -238,8 +238,6 @@ def finish(
         lineage.note_ending(RunDirectory(folder))
     else:
         write_atomically(pages["report"], contents["report"])
-    page = read_at_most(pages["report"])
-    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     named = {
         name: StepOutput(
             metadata=lineage.artifact_metadata(
@@ -252,6 +250,8 @@ def finish(
         for name, path in pages.items()
     }
     named |= _results(state, [RunDirectory(place) for place in places])
+    page = read_at_most(str(named.get("verdicts_report", named["report"]).place))
+    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     return Outputs(value=state, named=named)
 
 

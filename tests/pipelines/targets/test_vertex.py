@@ -452,14 +452,18 @@ def test_a_run_that_somebody_deletes_ends_the_wait(pipeline_command, suite, monk
     assert "was deleted; seen last: running" in done.out
 
 
+@pytest.mark.parametrize("judged", [True, False])
 def test_the_submitter_is_told_the_verdict_and_fetches_the_report(
-    pipeline_command, suite, monkeypatch, tmp_path
+    pipeline_command, suite, monkeypatch, tmp_path, judged
 ):
     told = RunEnding.of("REGRESSION", ("save takes 26 % longer",), "gs://b/out", b"")
     (tmp_path / "report.html").write_bytes(b"<html>page")
+    if judged:
+        (tmp_path / "verdicts.html").write_bytes(b"<html>verdicts")
     outputs = {
         "ending": {"artifacts": [{"uri": "gs://b/ending.md", "metadata": told.metadata}]},
         "report": {"artifacts": [{"uri": str(tmp_path / "report.html")}]},
+        "verdicts_report": {"artifacts": [{"uri": str(tmp_path / "verdicts.html")}]},
     }
     finish = {"taskId": "9", "taskName": "finish", "outputs": outputs}
     parsed(finish, types.PipelineTaskDetail)
@@ -474,7 +478,8 @@ def test_the_submitter_is_told_the_verdict_and_fetches_the_report(
         run_id = name.rpartition("/")[2]
         fetched = pipeline_command("report", run_id, *target(server), "-o", page)
     assert f"pipeline report {run_id} --target vertex" in done.out
-    assert (fetched.code, page.read_bytes()) == (3, b"<html>page")
+    assert fetched.code == 3
+    assert page.read_bytes() == (b"<html>verdicts" if judged else b"<html>page")
 
 
 def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite, monkeypatch):
