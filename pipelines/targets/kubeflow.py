@@ -31,6 +31,7 @@ from orbax_bench_pipelines.targets.job import (
     answered,
     as_text,
     await_end,
+    patiently,
     require_answer,
 )
 from orbax_bench_pipelines.targets.settings import Settings
@@ -137,13 +138,24 @@ class KubeflowServer:
             if run.recurring_run_id == recurring_run_id and run.state not in ENDED
         ]
 
+    def run(self, run_id: str) -> kfp_server_api.V2beta1Run | None:
+        """Returns what the service says of a run; None if there is none."""
+        with self.explained():
+            try:
+                return self.client.get_run(run_id)
+            except kfp_server_api.ApiException as error:
+                if error.status != http.HTTPStatus.NOT_FOUND:
+                    raise
+                return None
+
     def ending(self, run_id: str) -> RunEnding | None:
         """Returns how a run ended, by the log of its exit task; None where no log tells it.
 
         Logs are there as long as pods, and after that where the installation archives them.
         """
-        with self.explained():
-            run = self.client.get_run(run_id)
+        run = self.run(run_id)
+        if run is None:
+            raise SubmissionFailed(f"{self._place} has no run {run_id}")
         details = getattr(run.run_details, "task_details", None) or ()
         # The exit task is the last to begin, and each task names the pods below it.
         latest = sorted(details, key=lambda task: str(task.create_time), reverse=True)
@@ -467,14 +479,10 @@ class Kubeflow:
         """
         server, course = self._server, _Course(self._run_id, say)
         while True:
-            with server.explained():
-                try:
-                    run = server.client.get_run(self._run_id)
-                except kfp_server_api.ApiException as error:
-                    if error.status != http.HTTPStatus.NOT_FOUND:
-                        raise
-                    raise RunGone(f"the run {self._run_id} was deleted{course.seen}") from None
-                pods = server.pods(self._run_id)
+            run = patiently(functools.partial(server.run, self._run_id), say, poll_s)
+            if run is None:
+                raise RunGone(f"the run {self._run_id} was deleted{course.seen}")
+            pods = server.pods(self._run_id)
             course.look(run, pods)
             if run.state in ENDED:
                 return None if run.state == "SUCCEEDED" else course.failure

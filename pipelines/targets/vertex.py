@@ -35,6 +35,7 @@ from orbax_bench_pipelines.targets.job import (
     answered,
     as_text,
     await_end,
+    patiently,
     require_answer,
 )
 from orbax_bench_pipelines.targets.settings import Settings
@@ -374,12 +375,10 @@ class Vertex:
         """
         job, shown = self._pipeline_job, None
         while True:
-            with explained(self._job.settings):
-                try:
-                    state = job.state
-                except api_exceptions.NotFound:
-                    seen = f"; seen last: {_word(shown)}" if shown else ""
-                    raise RunGone(f"the run {job.job_id} was deleted{seen}") from None
+            state = patiently(self._state, say, poll_s)
+            if state is None:
+                seen = f"; seen last: {_word(shown)}" if shown else ""
+                raise RunGone(f"the run {job.job_id} was deleted{seen}")
             if state != shown:
                 shown = state
                 say(f"{job.job_id}: {_word(state)}")
@@ -388,6 +387,14 @@ class Vertex:
             if state in _FAILED:
                 return f"{_word(state)}: {job.to_dict().get('error') or 'see ' + self._link}"
             time.sleep(poll_s)
+
+    def _state(self) -> types.PipelineState | None:
+        """Returns the state of the submitted run; None if there is none any more."""
+        with explained(self._job.settings):
+            try:
+                return self._pipeline_job.state
+            except api_exceptions.NotFound:
+                return None
 
     @property
     def _link(self) -> str:

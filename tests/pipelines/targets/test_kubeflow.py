@@ -353,6 +353,22 @@ def test_a_step_that_cannot_start_is_named_with_the_reason_of_kubernetes(
     assert [line for line in done.out.splitlines() if "has not started" in line] == [said, *told]
 
 
+def test_a_service_that_fails_for_a_while_is_asked_again(pipeline_command, suite, monkeypatch):
+    class Restarted(fakes.FakeKubeflow):
+        def answer(self, received):
+            asked = len(self.bodies("GET", "/runs/run-1"))
+            if received.path.endswith("v2beta1/runs/run-1") and asked in range(3, 6):
+                return fakes.UNWELL
+            return super().answer(received)
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with Restarted(("RUNNING", "SUCCEEDED")).serving() as server:
+        done = pipeline_command(*arguments("run", suite, server))
+    assert done.code == 0, done.err
+    [said] = [line for line in done.out.splitlines() if "answered 503" in line]
+    assert said.endswith("it is asked again for 10 minutes")
+
+
 @pytest.mark.parametrize("deleted", ["run", "workflow"])
 def test_a_run_that_somebody_deletes_ends_the_wait_with_what_was_seen(
     pipeline_command, suite, monkeypatch, webhook, deleted
