@@ -46,7 +46,7 @@ _STARTING = ("", "ContainerCreating", "PodInitializing")
 """What Argo notes of a pod that is about to start."""
 _NO_LOG: Final = '{"error_message":'
 _GONE_S: Final = 180.0
-"""Seconds without a log of a running pod that had one, after which its workflow is deleted.
+"""Seconds for which a running pod has no log, after which its workflow was deleted.
 
 Argo tries a pod that was lost again, after minutes at most.
 """
@@ -57,6 +57,7 @@ class StepPod(NamedTuple):
 
     step: str
     name: str
+    works: bool  # whether it is the step itself, and no driver
     phase: str  # Pending, Running, Succeeded, Failed, Error
     message: str
 
@@ -161,13 +162,13 @@ class KubeflowServer:
         latest = sorted(details, key=lambda task: str(task.create_time), reverse=True)
         pods = [child.pod_name for task in latest for child in task.child_tasks or ()]
         logs = (self.log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
-        return next(filter(None, map(RunEnding.in_log, logs)), None)
+        return next(filter(None, map(RunEnding.in_log, filter(None, logs))), None)
 
-    def log(self, run_id: str, pod: str) -> str:
-        """Returns the log of a pod, by the path that Kubeflow's own UI asks; empty for none."""
+    def log(self, run_id: str, pod: str) -> str | None:
+        """Returns the log of a pod, by the path that Kubeflow's own UI asks; None for none."""
         found = self._asked(f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log")
         # Kubeflow 2.17 answers 200 before it looks, and then writes an error in place of a log.
-        return "" if found.startswith(_NO_LOG) else found
+        return None if found.startswith(_NO_LOG) else found
 
     def pods(self, run_id: str) -> list[StepPod]:
         """Returns the pods of a run, as far as the service knows them.
@@ -185,6 +186,7 @@ class KubeflowServer:
             StepPod(
                 _step_of(node["name"]),
                 _pod_of(workflow.get("metadata", {}), node),
+                ".executor(" in node["name"],
                 node.get("phase", ""),
                 node.get("message", ""),
             )
@@ -251,7 +253,7 @@ class _Course:
         self._pods: list[StepPod] = []
         self._waiting: dict[str, str] = {}  # why steps have not started, at the last look
         self._told = set[str]()  # steps of which that was said
-        self._with_log = set[str]()  # pods that had a log
+        self._has_logs = False  # whether the service can read any
         self._silent = 0
 
     def look(self, run: kfp_server_api.V2beta1Run, pods: list[StepPod]) -> None:
@@ -269,13 +271,13 @@ class _Course:
         if run.state not in ENDED:
             self._waiting, self._pods = waiting, pods
 
-    def silences(self, pod: str, *, has_log: bool) -> int:
-        """Returns how many looks in a row have found no log of a pod that had one."""
-        if has_log:
-            self._with_log.add(pod)
-            self._silent = 0
-        elif pod in self._with_log:
-            self._silent += 1
+    def silences(self, running: str, log: str | None) -> int:
+        """Returns how many looks in a row have found a running pod, and no log of it.
+
+        A pod that runs has one, although it may be empty. A service may not be able to read logs.
+        """
+        self._has_logs |= log is not None
+        self._silent = self._silent + 1 if running and log is None and self._has_logs else 0
         return self._silent
 
     @property
@@ -292,7 +294,7 @@ class _Course:
     @property
     def seen(self) -> str:
         """What was seen last, for the end of a sentence."""
-        steps = {pod.step: pod.phase.lower() for pod in self._pods}
+        steps = {pod.step: pod.phase.lower() for pod in self._pods if pod.works}
         words = (self._state.lower() or "pending", *(f"{step} {steps[step]}" for step in steps))
         return f"; seen last: {', '.join(words)}"
 
@@ -487,8 +489,8 @@ class Kubeflow:
             if run.state in ENDED:
                 return None if run.state == "SUCCEEDED" else course.failure
             active = next((pod.name for pod in pods if pod.phase == "Running"), "")
-            has_log = not active or bool(server.log(self._run_id, active))
-            if course.silences(active, has_log=has_log) * poll_s >= _GONE_S:
+            log = server.log(self._run_id, active) if active else None
+            if course.silences(active, log) * poll_s >= _GONE_S:
                 raise RunGone(
                     f"the workflow of the run {self._run_id} was deleted: Kubeflow calls it "
                     f"running, and its pod {active} has had no log for {_GONE_S:g} s{course.seen}"

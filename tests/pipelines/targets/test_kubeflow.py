@@ -375,10 +375,14 @@ def test_a_run_that_somebody_deletes_ends_the_wait_with_what_was_seen(
 ):
     """Of a workflow that is deleted Kubeflow learns nothing: the run stays RUNNING for ever."""
     nodes = [
-        {"name": f"x(0).root(0).{step}(0).executor(0)", "type": "Pod", "phase": phase}
+        {"name": f"x(0).root(0).{name}", "type": "Pod", "phase": phase}
         | {"id": f"wf-{number}", "templateName": "impl"}
-        for number, (step, phase) in enumerate(
-            [("begin-run", "Succeeded"), ("run-sweep-point", "Running")]
+        for number, (name, phase) in enumerate(
+            [
+                ("begin-run(0).executor(0)", "Succeeded"),
+                ("run-sweep-point(0).executor(0)", "Running"),
+                ("run-sweep-point-driver(0)", "Succeeded"),
+            ]
         )
     ]
     states = ("RUNNING", "RUNNING", "DELETED" if deleted == "run" else "RUNNING")
