@@ -3,7 +3,6 @@
 import concurrent.futures
 import contextlib
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -426,9 +425,9 @@ def test_DAG_of_Airflow(group, suite, state, said, cluster, airflow, record_prop
     _fitted(cluster, container)
     pod = cluster.mounted({"containers": [container], "serviceAccountName": cluster.account})
     template = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": pod}
-    extra = {"kube_config_path": os.environ.get("KUBECONFIG", str(Path.home() / ".kube/config"))}
-    # What holds the result of a step: the provider's default is of another registry.
-    extra |= {"namespace": cluster.namespace, "xcom_sidecar_container_image": cluster.image}
+    # What holds the result of a step: the provider's default is of another registry. It reads
+    # KUBECONFIG itself, and a trigger refuses a second way to the cluster.
+    extra = {"namespace": cluster.namespace, "xcom_sidecar_container_image": cluster.image}
     begun = time.monotonic()
     states, done = airflow.test(
         *(dag, Path(__file__).with_name("dags")),
@@ -438,6 +437,7 @@ def test_DAG_of_Airflow(group, suite, state, said, cluster, airflow, record_prop
         RUN=f"{cluster.place}/{name}",
     )
     printed = done.stdout + done.stderr
+    assert "Unexpected error while waiting for pod" not in printed
     found = airflow.rows("select state from dag_run where dag_id = ?", dag)
     record_property("s", round(time.monotonic() - begun))
     record_property("said", said if said in printed else "")
