@@ -269,7 +269,7 @@ class _Course:
             said = (self._run_id, self._state.lower() or "pending", why)
             self._say(": ".join(filter(None, said)))
         if run.state not in ENDED:
-            self._waiting, self._pods = waiting, pods
+            self._waiting, self._pods = waiting, pods or self._pods
 
     def silences(self, running: str, log: str | None) -> int:
         """Returns how many looks in a row have found a running pod, and no log of it.
