@@ -63,10 +63,15 @@ class SubmissionFailed(Exception):
     """A service could not be reached, or refused what was sent."""
 
 
+class RunGone(Exception):
+    """A run is not there any more, which was under way: whoever waits for it waits for nothing."""
+
+
 Found = TypeVar("Found")
 ANSWER_S: Final = 8.0
 """Seconds in which a service answers the first question: its clients ask again for minutes."""
 _POLL_S: Final = 30.0
+_PATIENCE_S: Final = 600.0
 
 
 def answered(ask: Callable[[], Found], place: str) -> Found:
@@ -99,6 +104,27 @@ def require_answer(place: str, url: str) -> None:
                 raise SubmissionFailed(said) from None
 
     answered(ask, f"{place}, at {url},")
+
+
+def patiently(look: Callable[[], Found], say: Callable[[str], None], poll_s: float) -> Found:
+    """Returns what a look at a run finds; a service that fails meanwhile is asked again.
+
+    The run goes on without whoever waits for it, and a connection may be interrupted for minutes.
+
+    Raises:
+        SubmissionFailed: It has failed for ten minutes.
+    """
+    failures = 0
+    while True:
+        try:
+            return look()
+        except SubmissionFailed as failure:
+            failures += 1
+            if failures * poll_s > _PATIENCE_S:
+                raise
+            if failures == 1:
+                say(f"{failure}; it is asked again for {_PATIENCE_S / 60:g} minutes")
+            time.sleep(poll_s)
 
 
 def await_end(active: Callable[[], list[str]], say: Callable[[str], None]) -> None:

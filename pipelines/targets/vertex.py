@@ -30,10 +30,12 @@ from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
     Request,
+    RunGone,
     SubmissionFailed,
     answered,
     as_text,
     await_end,
+    patiently,
     require_answer,
 )
 from orbax_bench_pipelines.targets.settings import Settings
@@ -366,11 +368,17 @@ class Vertex:
         return str(self._pipeline_job.job_id)
 
     def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
-        """Returns, at its end, why the run failed, or None."""
+        """Returns, at its end, why the run failed, or None.
+
+        Raises:
+            RunGone: Somebody has deleted it.
+        """
         job, shown = self._pipeline_job, None
         while True:
-            with explained(self._job.settings):
-                state = job.state
+            state = patiently(self._state, say, poll_s)
+            if state is None:
+                seen = f"; seen last: {_word(shown)}" if shown else ""
+                raise RunGone(f"the run {job.job_id} was deleted{seen}")
             if state != shown:
                 shown = state
                 say(f"{job.job_id}: {_word(state)}")
@@ -379,6 +387,14 @@ class Vertex:
             if state in _FAILED:
                 return f"{_word(state)}: {job.to_dict().get('error') or 'see ' + self._link}"
             time.sleep(poll_s)
+
+    def _state(self) -> types.PipelineState | None:
+        """Returns the state of the submitted run; None if there is none any more."""
+        with explained(self._job.settings):
+            try:
+                return self._pipeline_job.state
+            except api_exceptions.NotFound:
+                return None
 
     @property
     def _link(self) -> str:
@@ -439,7 +455,8 @@ def ending(settings: Settings, run_id: str) -> RunEnding | None:
 def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | None:
     """Returns how a job ended, by the artifacts of its exit task, or None.
 
-    The page is where the artifact `report` lies, which is read if this machine can.
+    The page is the artifact `verdicts_report`, or, of a run that nobody judged, `report`, if this
+    machine can read it.
     """
     with explained(settings):
         tasks = [task for task in job.task_details if task.task_name == "finish"]
@@ -448,13 +465,13 @@ def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | No
     if "ending" not in artifacts:
         return None
     told = RunEnding.in_metadata(dict(artifacts["ending"].metadata or {}))
-    if told is None or "report" not in artifacts:
-        return told
-    try:
-        page = read_at_most(epath.Path(artifacts["report"].uri))
-    except (OSError, ImportError, ValueError):
-        return told
-    return RunEnding.of(told.state, told.reasons, told.directory, page)
+    for name in ("verdicts_report", "report"):
+        if told is not None and name in artifacts:
+            # Of a run that nobody judged there is no file.
+            with contextlib.suppress(OSError, ImportError, ValueError):
+                page = read_at_most(epath.Path(artifacts[name].uri))
+                return RunEnding.of(told.state, told.reasons, told.directory, page)
+    return told
 
 
 def _word(state: types.PipelineState) -> str:

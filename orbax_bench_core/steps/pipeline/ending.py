@@ -68,6 +68,11 @@ class RunEnding(ResultModel):
             return None
 
     @property
+    def words(self) -> str:
+        """The state and the reasons, as a line."""
+        return f"{self.state}: {'; '.join(self.reasons)}"
+
+    @property
     def metadata(self) -> dict[str, str]:
         """The metadata of the artifact `ending`, as text; the page is an artifact of its own."""
         reasons = json.dumps(self.reasons)

@@ -188,7 +188,8 @@ def finish(
     Returns:
         The value is the state: REGRESSION, FAILED, INCONCLUSIVE or PASS, the worst of all slices.
         `ending` is the state and the reasons as Markdown; `report` is the page of the run, or of
-        several slices a page that names theirs.
+        several slices a page that names theirs; `metrics` is the state with medians and ratios. A
+        run that was judged has `verdicts` and `verdicts_report`, unless it has several slices.
 
     Raises:
         UserError: A record cannot be read, or a slice has no such name.
@@ -221,8 +222,13 @@ def finish(
         return Outputs(
             value=state,
             named={
-                name: StepOutput(metadata=lineage.artifact_metadata(name) | told, content=content)
-                for name, content in contents.items()
+                "metrics": StepOutput(metadata={"state": state}),
+                **{
+                    name: StepOutput(
+                        metadata=lineage.artifact_metadata(name) | told, content=content
+                    )
+                    for name, content in contents.items()
+                },
             },
         )
     root = epath.Path(folder)
@@ -232,8 +238,6 @@ def finish(
         lineage.note_ending(RunDirectory(folder))
     else:
         write_atomically(pages["report"], contents["report"])
-    page = read_at_most(pages["report"])
-    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     named = {
         name: StepOutput(
             metadata=lineage.artifact_metadata(
@@ -245,7 +249,30 @@ def finish(
         )
         for name, path in pages.items()
     }
+    named |= _results(state, [RunDirectory(place) for place in places])
+    page = read_at_most(str(named.get("verdicts_report", named["report"]).place))
+    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     return Outputs(value=state, named=named)
+
+
+def _results(state: str, runs: Sequence[RunDirectory]) -> dict[str, StepOutput]:
+    """Returns what runs found, as outputs: a step that fails by its verdict leaves none."""
+    words: dict[str, str] = {"state": state}
+    numbers, named = list[tuple[str, float]](), dict[str, StepOutput]()
+    for run in filter(RunDirectory.exists, runs):
+        of_slice = f"{run.root.name} " if len(runs) > 1 else ""
+        found = list(read_json(run.root / lineage.METRICS).items())
+        if (run.root / RunFile.VERDICTS).exists():
+            judged = read_verdicts(run)
+            found += _ratios(judged)
+            if not of_slice:
+                words["verdict"] = judged.word
+                kinds = (("verdicts", "verdicts.json"), ("verdicts-report", "verdicts.html"))
+                for kind, file in kinds:
+                    named[kind.replace("-", "_")] = StepOutput.of_run(run, file, kind)
+        numbers += [(f"{of_slice}{name}", value) for name, value in found]
+    named["metrics"] = StepOutput(metadata={**words, **lineage.bounded_metrics(numbers)})
+    return named
 
 
 class _Ending(NamedTuple):
@@ -379,20 +406,25 @@ def compare_baseline(
     code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)
     notifiers.verdicts(found, code, output_directory)
     said = {"baseline": baseline or "arm", "verdict": found.word}
-    judged = (
-        (f"{point.point} {point.point_id} {operation.operation} ratio", operation.verdict.ratio)
-        for point in found.points
-        for operation in point.operations
-        if operation.verdict.ratio is not None
-    )
     files = (
         ("verdicts", "verdicts.json", "verdicts"),
         ("comparison", "verdicts.md", "comparison"),
         ("report", "verdicts.html", "verdicts-report"),
     )
     named = {output: StepOutput.of_run(run, name, kind, more=said) for output, name, kind in files}
-    named["ratios"] = StepOutput(metadata={"verdict": found.word, **bounded_metrics(judged)})
+    named["ratios"] = StepOutput(
+        metadata={"verdict": found.word, **bounded_metrics(_ratios(found))}
+    )
     return Outputs(value=found.word, named=named)
+
+
+def _ratios(found: VerdictReport) -> Iterator[tuple[str, float]]:
+    """Yields candidate over baseline, by point and operation."""
+    for point in found.points:
+        for operation in point.operations:
+            if operation.verdict.ratio is not None:
+                name = f"{point.point} {point.point_id} {operation.operation} ratio"
+                yield name, operation.verdict.ratio
 
 
 @tried_again
