@@ -29,7 +29,7 @@ def test_json_is_what_the_file_has(orbax_bench, make_sizes):
 def test_the_command_that_it_ends_with_runs(orbax_bench, make_sizes):
     found = orbax_bench("async-study", make_sizes().root)
     words = next_command(found.out)
-    assert ["--save-sync", "20.1s"] == words[1:3]
+    assert words[1:3] == ["--save-sync", "20.1s"]
     assert orbax_bench(*words).code == 0
 
 
