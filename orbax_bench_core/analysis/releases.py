@@ -232,9 +232,6 @@ def _steps(search: ReleaseSearch, operations: Container[str]) -> pages.Table:
         )
         for number, step in enumerate(search.steps, start=1)
     ]
-    columns = (
-        pages.Column("step", "number"),
-        *map(pages.Column, ("release", "against", "for", "verdict", "ratio", "change")),
-        pages.Column("in words", "prose"),
-    )
+    names = ("release", "against", "for", "verdict", "ratio", "change")
+    columns = pages.columns("step#", *names, "in words~")
     return pages.Table(columns, tuple(rows))

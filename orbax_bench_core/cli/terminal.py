@@ -211,17 +211,24 @@ def show_answer(
         print_plain(console, f"Page: {page}")
 
 
-def write_page(document: Document, file: epath.Path | str | None, flag: str = "--html") -> None:
+def write_page(
+    document: Document | pages.Document, file: epath.Path | str | None, flag: str = "--html"
+) -> None:
     """Writes a document where a flag names a file, as HTML or as Markdown."""
     if file is None:
         return
+    from orbax_bench_core import pages
     from orbax_bench_core.document import to_html, to_markdown
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
 
-    render = to_markdown if flag == "--markdown" else to_html
+    markdown = flag == "--markdown"
+    if isinstance(document, pages.Document):
+        text = pages.to_markdown(document) if markdown else pages.to_html(document)
+    else:
+        text = to_markdown(document) if markdown else to_html(document)
     try:
-        write_atomically(place(file) if isinstance(file, str) else file, render(document).encode())
+        write_atomically(place(file) if isinstance(file, str) else file, text.encode())
     except OSError as failure:
         raise UserError(f"{flag}: cannot write {file}: {failure}") from None
 

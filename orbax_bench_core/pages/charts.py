@@ -49,7 +49,7 @@ def _ticks(axis: Axis, side: str, *, flipped: bool = False) -> str:
 
 def _under(chart: Chart) -> str:
     """Returns the label of the horizontal axis, and what the marks mean."""
-    named = {mark.name: mark for mark in chart.marks if mark.name}
+    named = {mark.name: mark for mark in chart.marks if mark.name and mark.at}
     keys = "".join(
         f'<li><svg viewBox="0 0 240 120" aria-hidden="true">{_key(mark)}</svg>{escaped(name)}</li>'
         for name, mark in named.items()

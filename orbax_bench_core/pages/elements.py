@@ -178,6 +178,20 @@ def code(name: str) -> str:
     return f"`{name.replace('`', _LOOKS_ALIKE)}`"
 
 
+_KINDS: Final[dict[str, Kind]] = {"#": "number", "`": "code", "~": "prose"}
+
+
+def columns(*headings: str) -> tuple[Column, ...]:
+    """Returns columns by their headings, whose end names the kind.
+
+    `#` is that of numbers, a backtick that of names of others, `~` that of sentences.
+    """
+    return tuple(
+        Column(heading[:-1], _KINDS[heading[-1]]) if heading[-1] in _KINDS else Column(heading)
+        for heading in headings
+    )
+
+
 def as_cell(cell: str | Cell) -> Cell:
     """Returns a cell, made of a text where it is only that."""
     return cell if isinstance(cell, Cell) else Cell(cell)

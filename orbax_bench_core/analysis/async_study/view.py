@@ -90,17 +90,14 @@ def _blocked(found: Sequence[model.SizeSeries]) -> pages.Table:
         for series in found
         for size in series.sizes
     )
-    headings = ("parameters", "blocked, sync", "blocked, async", "saved")
-    return pages.Table(tuple(pages.Column(each, "number") for each in headings), tuple(rows))
+    columns = pages.columns("parameters#", "blocked, sync#", "blocked, async#", "saved#")
+    return pages.Table(columns, tuple(rows))
 
 
 def _whole(found: Sequence[model.SizeSeries]) -> pages.Table:
-    headings = (
-        *("bytes", "n", "blocked, sync", "blocked, async"),
-        *("total, sync", "total, async", "total async/sync", "interval holds"),
-    )
-    numbers = (pages.Column(each, "number") for each in headings)
-    columns = (pages.Column("checkpoint", "code"), *numbers)
+    blocked, total = ("blocked, sync#", "blocked, async#"), ("total, sync#", "total, async#")
+    ends = ("total async/sync#", "interval holds#")
+    columns = pages.columns("checkpoint`", "bytes#", "n#", *blocked, *total, *ends)
     rows = []
     for series in found:
         for size in series.sizes:

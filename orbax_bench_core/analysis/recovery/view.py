@@ -146,7 +146,7 @@ def _summary(found: Sequence[drills.RecoverySeries]) -> pages.Table:
         cells += [pages.Cell(_range(phase, given=True)) for phase in series.phases[-1:]]
         cells += [pages.Cell("–")] * (len(headings) - len(cells))
         rows.append(pages.Row(tuple(cells), pages.code(series.name)))
-    return pages.Table(tuple(pages.Column(each, "number") for each in headings), tuple(rows))
+    return pages.Table(pages.columns(*(f"{each}#" for each in headings)), tuple(rows))
 
 
 def _range(phase: drills.Phase, *, given: bool = False) -> str:
@@ -181,9 +181,8 @@ def _bars(drawn: Sequence[drills.RecoverySeries]) -> pages.Chart:
 
 
 def _phases(found: Sequence[drills.RecoverySeries]) -> pages.Table:
-    measured = ("drills", "median", "95 % interval", "fastest – slowest", "share")
-    columns = [pages.Column("phase", "code"), pages.Column("is")]
-    columns += [pages.Column(each, "number") for each in (*measured, "given", "with it")]
+    measured = ("drills#", "median#", "95 % interval#", "fastest – slowest#", "share#")
+    columns = pages.columns("phase`", "is", *measured, "given#", "with it#")
     rows = [
         pages.Row(
             (
@@ -204,7 +203,7 @@ def _phases(found: Sequence[drills.RecoverySeries]) -> pages.Table:
         for series in found
         for phase in series.phases
     ]
-    return pages.Table(tuple(columns), tuple(rows))
+    return pages.Table(columns, tuple(rows))
 
 
 def _fates(series: drills.RecoverySeries) -> Iterator[str]:
@@ -223,12 +222,7 @@ def _fates(series: drills.RecoverySeries) -> Iterator[str]:
 
 
 def _verdicts(verdicts: Sequence[drills.PairVerdict]) -> pages.Table:
-    columns = (
-        pages.Column("phase", "code"),
-        pages.Column("verdict"),
-        pages.Column("ratio", "number"),
-        pages.Column("change", "number"),
-    )
+    columns = pages.columns("phase`", "verdict", "ratio#", "change#")
     rows = [
         pages.Row(
             (

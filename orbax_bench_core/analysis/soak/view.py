@@ -139,49 +139,33 @@ def _following(soak: Soak, place: str) -> pages.Code | None:
 
 def _judged(found: Sequence[SoakSeries]) -> pages.Table:
     """Returns the levels with a limit: of several processes memory, and what is no PASS."""
-    headings = ("first", "last", "per save")
-    rows = [
-        pages.Row(
-            (
-                NAMES[growth.level],
-                _level(growth, growth.first),
-                _level(growth, growth.last),
-                _slope(growth, growth.whole),
-                pages.Cell(growth.word, _ROLES[growth.word]),
-            ),
-            _name(series),
-        )
-        for series in found
-        for growth in series.growths
-        if growth.word is not None
-        and (len(found) == 1 or growth.level in _MEMORY or growth.word != "PASS")
-    ]
-    numbers = (pages.Column(heading, "number") for heading in headings)
-    return pages.Table((pages.Column("what"), *numbers, pages.Column("verdict")), tuple(rows))
+    columns = pages.columns("what", "first#", "last#", "per save#", "verdict")
+    rows = []
+    for series in found:
+        for growth in series.growths:
+            told = len(found) == 1 or growth.level in _MEMORY or growth.word != "PASS"
+            if growth.word is not None and told:
+                word = pages.Cell(growth.word, _ROLES[growth.word])
+                rows.append(pages.Row((*_measured(growth), word), _name(series)))
+    return pages.Table(columns, tuple(rows))
 
 
 def _levels(found: Sequence[SoakSeries]) -> pages.Table:
-    numbers = ("first", "last", "per save", "in the second half", "limit")
-    columns = (
-        *(pages.Column(each, "number") for each in numbers),
-        pages.Column("verdict", "prose"),
-    )
+    halves = ("per save#", "in the second half#")
+    columns = pages.columns("what", "first#", "last#", *halves, "limit#", "verdict~")
     rows = []
     for series in found:
         for growth in series.growths:
             more = "" if growth.more is None else f", about {growth.more} saves would tell"
             word = pages.Cell(f"{growth.word}{more}", _ROLES[growth.word]) if growth.word else "–"
-            cells = (
-                NAMES[growth.level],
-                _level(growth, growth.first),
-                _level(growth, growth.last),
-                _slope(growth, growth.whole),
-                _slope(growth, growth.half),
-                _limit(growth),
-                word,
-            )
+            cells = (*_measured(growth), _slope(growth, growth.half), _limit(growth), word)
             rows.append(pages.Row(cells, _name(series), dim=growth.limit is None))
-    return pages.Table((pages.Column("what"), *columns), tuple(rows))
+    return pages.Table(columns, tuple(rows))
+
+
+def _measured(growth: Growth) -> tuple[str, str, str, str]:
+    first, last = (_level(growth, value) for value in (growth.first, growth.last))
+    return NAMES[growth.level], first, last, _slope(growth, growth.whole)
 
 
 def _name(series: SoakSeries) -> str:
