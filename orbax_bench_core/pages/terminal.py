@@ -22,6 +22,8 @@ _STYLES: Final[dict[el.Role, str]] = {
     "bad": "red",
     "unsure": "yellow",
 }
+_LEAST: Final = 6
+"""Characters of a column that may be wrapped."""
 _MOST_LINES: Final = 10
 """Rows and groups of a table that are printed unless all details are wanted."""
 
@@ -69,12 +71,16 @@ def _print_table(table: el.Table, console: Console, most: int | None) -> None:
     shown = [tuple(column.heading for column in table.columns), *(row.cells for row in rows)]
     texts = [[el.as_cell(cell).text for cell in cells] for cells in zip(*shown, strict=True)]
     widths = [max(map(len, column)) for column in texts]
-    fits = sum(width + 2 for width in widths) - 2 <= console.width
+    # What does not fit is wrapped, numbers last, and no cell is cut.
+    numbers = [column.kind == "number" for column in table.columns]
+    for kept in ([True] * len(widths), numbers, [False] * len(widths)):
+        least = [width if keep else _LEAST for width, keep in zip(widths, kept, strict=True)]
+        if sum(least) + 2 * len(least) - 2 <= console.width:
+            break
     for place, (group, found) in enumerate(itertools.groupby(rows, key=lambda row: row.group)):
         if group:
             _line(_text(group, "bold"), console)
-        # Of a narrow terminal every cell may be wrapped, and none is cut.
-        grid = _grid(table.columns, widths if fits else None, tuple(found), headed=place == 0)
+        grid = _grid(table.columns, least, tuple(found), headed=place == 0)
         console.print(grid)
     if len(rows) < len(table.rows):
         more = count(len(table.rows) - len(rows), "more row")
@@ -83,7 +89,7 @@ def _print_table(table: el.Table, console: Console, most: int | None) -> None:
 
 def _grid(
     columns: tuple[el.Column, ...],
-    widths: list[int] | None,
+    widths: list[int],
     rows: tuple[el.Row, ...],
     *,
     headed: bool,
@@ -95,7 +101,7 @@ def _grid(
         grid.add_column(
             _text(column.heading, "dim"),
             justify="right" if column.kind == "number" else "left",
-            min_width=widths[place] if widths else None,
+            min_width=widths[place],
             overflow="fold",
         )
     for row in rows:

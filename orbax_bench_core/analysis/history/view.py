@@ -112,8 +112,8 @@ def _hidden(history: History, series: Sequence[PastSeries]) -> str:
 
 
 def _notes(history: History, series: Sequence[PastSeries]) -> tuple[str, ...]:
-    notes = [f"Passed over {line}" for line in history.passed_over]
-    notes += [f"Left out {line}" for line in history.left_out]
+    notes = [f"passed over: {line}" for line in history.passed_over]
+    notes += [f"left out: {line}" for line in history.left_out]
     if len(series) > MOST_FIGURES:
         notes.append(f"The first {MOST_FIGURES} series have figures, those that changed first.")
     return tuple(notes)

@@ -76,13 +76,13 @@ def headline(recovery: drills.Recovery) -> pages.Callout:
 def _of_pair(verdict: drills.PairVerdict, recovery: drills.Recovery) -> str:
     total = next((phase for phase in verdict.phases if phase.phase == "recovery"), None)
     if total is None or total.ratio is None:
-        return f"the recovery of {pages.code(verdict.point)} could not be compared"
+        return f"the recovery of {verdict.point} could not be compared"
     changed = pages.change(total.ratio, total.low, total.high)
     drilled = (series for series in recovery.series if series.phases)
     ends = {series.arm: pages.seconds(series.phases[-1].median) for series in drilled}
     if len(recovery.verdicts) == 1 and len(ends) == 2:
         return f"recovery {changed}, {ends['baseline']} → {ends['candidate']}"
-    return f"recovery of {pages.code(verdict.point)} {changed}"
+    return f"recovery of {verdict.point} {changed}"
 
 
 def lacking(recovery: drills.Recovery) -> list[str]:

@@ -60,7 +60,7 @@ def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
 def test_nothing_at_all_can_be_shown(said, build, make_run, make_record):
     found = build([make_run([make_record(status="skipped")])])
     assert "Not shown: 1 passed over" in said(found)
-    assert "- Passed over " in said(found, details=True)
+    assert "- passed over: " in said(found, details=True)
 
 
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
