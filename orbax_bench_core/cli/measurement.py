@@ -24,6 +24,7 @@ from orbax_bench_core.steps import Conclusion, Experiment, NothingFound, Notifie
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from orbax_bench_core import pages
     from orbax_bench_core.analysis.verdicts import PointVerdict
     from orbax_bench_core.document import Document
 
@@ -177,7 +178,8 @@ def conclude_again(
         raise UserError(f"cannot write into {run.root}: {failure}") from None
     Notifiers.of().renew_site(directory)
     assert found.document is not None
-    show_answer(found.answer, found.document, found.page, as_json=flags.as_json)
+    how = {"as_json": flags.as_json, "details": flags.details}
+    show_answer(found.answer, found.document, found.page, **how)
     raise typer.Exit(exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive))
 
 
@@ -222,14 +224,15 @@ class Reporter:
         for part in what.split("\n") if isinstance(what, str) else (what,):
             show(part, self._progress)
 
-    def line(self, what: Document | str) -> None:
+    def line(self, what: Document | pages.Document | str) -> None:
         """Shows a part of the result."""
         for part in what.split("\n") if isinstance(what, str) else (what,):
-            show(part, self._console)
+            show(part, self._console, details=self._flags.details)
 
-    def answer(self, found: BaseModel, document: Document, page: str) -> None:
+    def answer(self, found: BaseModel, document: pages.Document, page: str) -> None:
         """Prints an answer on standard output: as JSON and nothing else, or for people."""
-        show_answer(found, document, page, as_json=self._flags.as_json)
+        how = {"as_json": self._flags.as_json, "details": self._flags.details}
+        show_answer(found, document, page, **how)
 
     def log(self, event: str, **fields: Any) -> None:
         """Writes an event to the log for machines."""

@@ -73,7 +73,7 @@ class BisectRun:
         search = self._search(found)
         page = publish_search(self._root, search)
         self._progress("")
-        self._say(search_document(search))
+        self._say(search_document(search, str(self._root)))
         self._say(f"Report: {page}")
         return exit_code(search.outcome)
 

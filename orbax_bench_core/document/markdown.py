@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from orbax_bench_core.document import elements as el
 from orbax_bench_core.document import figures as drawings
-from orbax_bench_core.document.numbers import table_cell
 from orbax_bench_core.errors import presentable, without_orders
 from orbax_bench_core.files import AnyPath
+from orbax_bench_core.pages import table_cell
 
 if TYPE_CHECKING:
     import os

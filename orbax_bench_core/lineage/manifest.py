@@ -42,8 +42,8 @@ _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     RunFile.VERDICTS: ("verdicts.md", "verdicts.html", "verdicts", "junit.xml"),
     RunFile.STUDY: ("async_study.md", "async_study.html"),
-    RunFile.RECOVERY: ("recovery.md", "recovery.html", "recovery"),
-    RunFile.SOAK: ("soak.md", "soak.html", "soak"),
+    RunFile.RECOVERY: ("recovery.md", "recovery.html"),
+    RunFile.SOAK: ("soak.md", "soak.html"),
 }
 """Files drawn from the records of a run, and the pages that show them; a folder has figures."""
 ENDING: Final = "ending.md"

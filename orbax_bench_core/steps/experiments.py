@@ -23,6 +23,7 @@ from orbax_bench_core.records import Heartbeat, RunDirectory
 from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
 
 if TYPE_CHECKING:
+    from orbax_bench_core import pages
     from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.document import Document
@@ -45,7 +46,7 @@ class Conclusion:
     verdicts: VerdictReport | None = None
     lines: tuple[str, ...] = ()  # what a webhook is told where there are no verdicts
     answer: Any = None  # as data
-    document: Document | None = None  # the answer, for people
+    document: pages.Document | None = None  # the answer, for people
     page: str = ""  # where that is as a page
 
 

@@ -150,15 +150,15 @@ def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
         return RunFinding(headline(verdicts), "verdicts.html", word)
     if file is RunFile.SOAK:
         if soaked := directory.read_result(file, soak.Soak):
-            return RunFinding(soak.headline(soaked), "soak.html", soaked.word)
+            return RunFinding(soak.headline(soaked).text, "soak.html", soaked.word)
     elif file is RunFile.RECOVERY:
         if drilled := directory.read_result(file, recovery.Recovery):
-            said = recovery.headline(drilled)
+            said = recovery.headline(drilled).text
             return RunFinding(
                 said, "recovery.html", "not back" if recovery.lacking(drilled) else None
             )
     elif studied := directory.read_result(file, async_study.AsyncStudy):
-        return RunFinding(async_study.headline(studied), "async_study.html")
+        return RunFinding(async_study.headline(studied).text, "async_study.html")
     return None
 
 
