@@ -134,7 +134,7 @@ def _changes(step: SearchStep, operations: Container[str]) -> str:
 
 
 def _open(search: ReleaseSearch) -> str:
-    """Returns what keeps a range from being a name."""
+    """Returns the reason why a range is not a name."""
     if search.undecided:
         return f"there is no verdict on {', '.join(search.undecided)}"
     last = next(step for step in reversed(search.steps) if step.purpose == "confirm")

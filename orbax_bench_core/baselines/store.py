@@ -71,7 +71,7 @@ class Promotion(Versioned):
     # the capture that each point's baseline became, by point id; None when it has none from then on
     points: dict[str, str | None]
     by: dict[str, str] = {}  # user, host and version that promoted
-    note: str = ""  # why, in the words of whoever did it
+    note: str = ""  # why, in the words of the person who did it
 
 
 def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:

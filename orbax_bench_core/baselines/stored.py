@@ -41,7 +41,7 @@ class Summary(ResultModel):
     schema_version: Literal[1] = 1  # version of that layout
     # statistics over the hosts of the mean over the repeats, by operation and metric
     metrics: dict[str, dict[str, pydantic.FiniteFloat]]
-    # class of the benchmark and digest of its options; empty where it is unknown
+    # class of the benchmark and digest of its options; empty if it is unknown
     benchmark_name: str = ""
     config: dict[str, Any] = {}  # the options
     manifest: dict[str, Any] = {}  # what ran, and on what

@@ -37,7 +37,7 @@ class _Iterator:
         return write()
 
     async def load(self, directory: Any) -> Awaitable[None]:
-        """Returns what reads the position in the background."""
+        """Returns the object that reads the position in the background."""
 
         async def read() -> None:
             self.position = json.loads(self._file(directory).read_text())

@@ -142,14 +142,14 @@ class Measurement:
 
 
 def stopped(stop: BaseException) -> tuple[str, int]:
-    """Returns what to say of something that has stopped a measurement, and the exit code."""
+    """Returns the message about an error that stopped a measurement, and the exit code."""
     if isinstance(stop, KeyboardInterrupt):
         return "interrupted", Exit.INTERRUPTED
     return f"stopped: {stop}", Exit.FAILED
 
 
 def unwritten(failure: OSError, verb: str, root: str) -> str:
-    """Returns what to do when the results of a run cannot be written; `verb` writes them again."""
+    """Returns the advice when the results of a run cannot be written; `verb` writes them again."""
     return (
         f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
         f"it writable, then `{command(verb, root)}`"
@@ -200,7 +200,7 @@ class Reporter:
         self._progress = new_console(quiet=True) if flags.quiet else self._console
 
     def view(self, session: execute.Session) -> execute.Watcher:
-        """Returns what shows the progress of a session."""
+        """Returns the display of a session's progress."""
         if self._json_log is not None:
             return self._json_log
         if session.suite.suite.arms is None:

@@ -93,7 +93,7 @@ class _Markdown:
                 shown = [self._line(element.summary), *self.blocks(element.elements)]
                 if not any(isinstance(inner, el.Code) for inner in element.elements):
                     return shown
-                # What a program printed is long; whoever shows Markdown folds it.
+                # What a program printed is long; the viewer of Markdown folds it.
                 # An empty line would end the tag, and what follows would be Markdown.
                 summary = html.escape(" ".join(presentable(el.plain(element.summary)).split()))
                 opened = f"<details><summary>{summary}</summary>"

@@ -83,7 +83,7 @@ class CommonFailureCheck:
 
 
 def _kind(point: SweepPoint) -> tuple[str, ...]:
-    """Returns what decides which libraries a point needs."""
+    """Returns the values that decide which libraries a point needs."""
     environment = "" if point.environment is None else point.environment.name
     return (point.benchmark, environment)
 
@@ -199,7 +199,7 @@ def _turns(
 
 
 def _shared_failure(session: Session) -> CommonFailureCheck | None:
-    """Returns what watches for a failure that all pairs share; None for a few of them."""
+    """Returns the watch for a failure that all pairs share, or None for a few pairs."""
     # A pair of which neither arm can be measured ends by itself, and its verdict says why.
     if not session.settings.give_up or len(session.pairs) <= ENOUGH:
         return None

@@ -204,7 +204,7 @@ class Point:
         outlines: dict[str, Verdict],
         failures: FailureVerdict,
     ) -> Look:
-        """Returns what the parts of a look say together, and whether more could change it."""
+        """Combines the parts of a look into a word, and says whether more could change it."""
         verdicts = {
             name: cannot_judge(read) if isinstance(read, str) else outlines[name]
             for name, read in self.operations.items()

@@ -23,7 +23,7 @@ class TimeTest:
     Attributes:
         look: Index of the look.
         word: What it says.
-        centre: Estimated log ratio; None where the test does without it: of lives, and where an arm
+        centre: Estimated log ratio; None if the test does without it: of lives, and where an arm
             has no operation that worked.
         p_regression: P-value when the slow-down is the tolerance; None without any operation of the
             baseline that worked.

@@ -30,7 +30,7 @@ class StallVerdict(ResultModel):
     # is so where that would take longer than `gate.limit_minutes`
     limit: float | None = None
     threshold: float  # what counts as a stall, as a multiple of the median
-    # mean time of the candidate over that of the baseline, failed attempts left out; None where an
+    # mean time of the candidate over that of the baseline, failed attempts left out; None if an
     # arm has none. At the last look it can keep a PASS back.
     mean_ratio: float | None = None
     p_value: float  # probability of at least so many in the candidate if the arms are the same

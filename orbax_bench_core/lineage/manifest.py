@@ -68,7 +68,7 @@ class MeasuredWith(ResultModel):
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """Returns what a record says of it."""
+        """Returns the facts of a record."""
         provenance = record.provenance
         environment, git = record.measured.environment, provenance.get("git")
         return cls(
@@ -243,7 +243,7 @@ def _made(path: AnyPath, inputs: dict[str, str]) -> Made:
 
 
 def read_manifest(run: RunDirectory) -> Manifest | None:
-    """Returns what `lineage.json` says; None where it is missing or cannot be read."""
+    """Returns the content of `lineage.json`, or None if it is missing or cannot be read."""
     try:
         return Manifest.model_validate_json(read_at_most(run.root / LINEAGE_FILE))
     except (OSError, pydantic.ValidationError):

@@ -1,6 +1,6 @@
 """Elements of a document, free of how a terminal, Markdown or HTML shows them.
 
-Every text is plain, whoever wrote it, but for names in backticks, which are set as code.
+Every text is plain, also that of others, but for names in backticks, which are set as code.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def _place_of(point_id: str, folder: str, file: str) -> RecordPlace | None:
 
 
 def misplaced(record: Record, place: RecordPlace, run_id: str) -> str:
-    """Returns what a record says that its place does not; empty when they agree."""
+    """Returns the fields of a record that contradict its place; empty if they agree."""
     said = (record.point_id, record.repeat, record.warmup, record.host, record.run_id)
     if said == (*place, run_id) and record.host < record.num_hosts:
         return ""
@@ -205,7 +205,7 @@ def _repeat(index: int, warmup: bool) -> str:
 
 
 def unreadable(path: AnyPath | str, error: OSError) -> UserError:
-    """Returns what to tell of a file that may exist and cannot be read."""
+    """Returns the message about a file that may exist and cannot be read."""
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

@@ -127,7 +127,7 @@ class ErrorInfo(ResultModel):
 
     @property
     def place(self) -> str:
-        """The author's line that failed, such as `my_bench.py:17`; empty where none is known."""
+        """The author's line that failed, such as `my_bench.py:17`; empty if none is known."""
         return author_place(self.traceback)
 
     @property
@@ -150,7 +150,7 @@ class Attempt(ResultModel):
         samples: What it had measured until then; never aggregated.
         started_at: When it began, UTC.
         duration_s: Seconds that it took.
-        worker: Id of the process that made it, as in the record; empty where none did.
+        worker: Id of the process that made it, as in the record; empty if none did.
     """
 
     error: ErrorInfo
@@ -253,7 +253,7 @@ class Record(Versioned):
         traced: Whether its operations were traced, which makes them slower; only a warm-up is.
         arm: Which side of the point was measured; None outside a paired comparison.
         block: Which block of a paired comparison it belongs to; None outside one.
-        life: Which slot of its block, 0 to 3, had a worker of its own for it; None where there are
+        life: Which slot of its block, 0 to 3, had a worker of its own for it; None if there are
             no lives, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes took part.
@@ -267,7 +267,7 @@ class Record(Versioned):
         state: What was saved and loaded; None when the repeat never got that far.
         inventory: What the repeat left on storage.
         provenance: What ran, and on what.
-        worker: Id of the process that measured: `<host>:<pid>:<start>`; empty where none came so
+        worker: Id of the process that measured: `<host>:<pid>:<start>`; empty if none came so
             far.
         attempts: Earlier failed tries, oldest first.
         effects: Whether the options did what they say, as the first host found out.
@@ -388,7 +388,7 @@ VERIFIED_WORDS: Final[Mapping[Verified, str]] = MappingProxyType(
 
 
 def weakest(found: Iterable[Verified]) -> Verified:
-    """Returns what can be said of several comparisons together; of none of them, `none`."""
+    """Combines the words of several comparisons; of none of them, `none`."""
     return max(found, key=_STRONGEST_FIRST.index, default="none")
 
 
@@ -402,7 +402,7 @@ _HARNESS: Final = re.compile(
 
 
 def author_place(traceback: str) -> str:
-    """Returns the author's line that failed, as `my_bench.py:17`; empty where none is known.
+    """Returns the author's line that failed, as `my_bench.py:17`; empty if none is known.
 
     The first frame outside the harness is the author's; the line is the deepest one in a file of
     the same folder, since what a library was doing when it failed is not where the author looks.

@@ -134,7 +134,7 @@ class RunDirectory:
 
     @property
     def engine_run(self) -> str:
-        """Id of the engine's run that this is of; empty where none was noted."""
+        """Id of the engine's run that this is of; empty if none was noted."""
         data = self._read(self.root / ENGINE_RUN, files.MAX_BYTES)
         return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
 
@@ -204,7 +204,7 @@ class RunDirectory:
     def read_result(
         self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
     ) -> Result | None:
-        """Returns what a file beside the records says; None where there is no such file."""
+        """Returns the content of a file next to the records, or None if there is no such file."""
         path = self.root / name
         data = self._read(path, files.MAX_BYTES)
         if data is None:
@@ -424,7 +424,7 @@ class RunDirectory:
         return self.root / "run.json"
 
     def _read(self, path: AnyPath | str, most: int = reading.MAX_RECORD_BYTES) -> bytes | None:
-        """Returns what a file holds, or None when it is not there."""
+        """Returns the content of a file, or None if it is missing."""
         try:
             return files.read_if_there(path, most)
         except OSError as error:

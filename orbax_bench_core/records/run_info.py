@@ -92,7 +92,7 @@ def begun(
     code: CodeUnderTest,
     process_noise: sweep.ProcessNoiseOf | None,
 ) -> RunInfo:
-    """Returns what `run.json` says of a run that begins now."""
+    """Returns the content of `run.json` for a run that begins now."""
     suite = loaded.suite
     return RunInfo(
         run_id=uuid.uuid4().hex[:12],
@@ -122,7 +122,7 @@ def begun(
 
 
 def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
-    """Returns what `run.json` says of a run that goes on."""
+    """Returns the content of `run.json` for a run that goes on."""
     if earlier.suite_identity != info.suite_identity:
         raise UserError(
             f"{root} holds a run of another suite ({earlier.suite_name!r}, begun "

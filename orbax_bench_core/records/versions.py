@@ -95,7 +95,7 @@ def _newer(how: str) -> str:
 
 
 def _version(data: bytes) -> Any:
-    """Returns the version that JSON says; None where it is no JSON, or too deep for any of ours."""
+    """Returns the version that JSON says; None if it is no JSON, or too deep for any of ours."""
     first = _FIRST_KEY.match(data)
     if first is not None:
         return int(first.group(1))

@@ -57,7 +57,7 @@ def load(path: AnyPath, target: Any) -> Any:
 
 
 def scalar_target(value: Any) -> Any:
-    """Returns what stands for a number or a string in the target of a load: its type."""
+    """Returns the stand-in of a number or a string in the target of a load: its type."""
     # Before 0.11.20 Orbax took the type from a value.
     return type(value) if is_at_least("0.11.20") else type(value)()
 
@@ -167,7 +167,7 @@ def finalize_pieces(path: AnyPath) -> None:
 
 
 def placeholder() -> Any:
-    """Returns what stands in a target for a leaf that is not to be loaded."""
+    """Returns the stand-in in a target for a leaf that is not to be loaded."""
     return _function("PLACEHOLDER")
 
 
@@ -375,7 +375,7 @@ def make_colocated_context() -> ocp.Context:
 
 
 def _place(name: str, value: Any) -> _Group | None:
-    """Returns where the installed release keeps an option; None where it need not be told."""
+    """Returns where the installed release keeps an option; None if it need not be told."""
     for since, group in _OPTIONS[name]:
         if is_at_least(since):
             return group

@@ -79,14 +79,14 @@ class Experiment:
         return suite
 
     def errors(self) -> contextlib.AbstractContextManager[None]:
-        """Returns a context that has mistakes told in the words of whoever asks for it."""
+        """Returns a context that words mistakes for the command that asks."""
         return contextlib.nullcontext()
 
     def check(self, session: execute.Session) -> None:
         """Refuses points that cannot be measured, before anything is."""
 
     def announced(self, session: execute.Session) -> Iterable[str]:  # noqa: ARG002 - as above
-        """Returns what is said before it begins."""
+        """Returns the line to print before it begins."""
         return ()
 
     def measure(self, session: execute.Session, *, lock: bool) -> None:
@@ -204,7 +204,7 @@ class Room:
 
 
 class NoRoom(UserError):
-    """A disk has no room for one checkpoint: a mistake of whoever chose it, or it filled up."""
+    """A disk has no room for one checkpoint: a mistake of its choice, or it filled up."""
 
 
 def check_room(session: execute.Session) -> None:

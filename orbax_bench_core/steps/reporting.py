@@ -119,7 +119,7 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
 
 
 def _with_retries(info: records.RunInfo, directory: records.RunDirectory) -> records.RunInfo:
-    """Returns what `run.json` says, with a note for each step that was tried again."""
+    """Returns the content of `run.json`, with a note for each step that was tried again."""
     notes = (*info.expansion.notes, *(retries.words for retries in read_retries(directory)))
     expansion = info.expansion.model_copy(update={"notes": notes})
     return info.model_copy(update={"expansion": expansion})
@@ -187,7 +187,7 @@ def _medians(summary: RunSummary) -> dict[str, float]:
 
 
 def answer_of(directory: records.RunDirectory) -> Document | None:
-    """Returns what stands above the tables of a run: options to take, drills, a soak; or None."""
+    """Returns the text above a run's tables: options to take, drills, a soak; or None."""
     return _answers(records.Run(directory), read_best(directory))
 
 
@@ -356,7 +356,7 @@ class StepRetries(files.ResultModel):
     def words(self) -> str:
         """What happened, in a sentence."""
         times = len(self.reasons)
-        how = "and went on" if self.succeeded else "in vain"
+        how = "and went on" if self.succeeded else "without success"
         return (
             f"{self.step} was tried again {'once' if times == 1 else f'{times} times'} {how}, "
             f"last at {self.at:%Y-%m-%d %H:%M} UTC: {'; '.join(dict.fromkeys(self.reasons))}"

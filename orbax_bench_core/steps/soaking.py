@@ -26,7 +26,7 @@ _MOST: Final = 10_000_000
 class SoakGoal:
     """End of a soak, which one process has to reach: the next one starts with fresh memory."""
 
-    saves: int | None = None  # saves of one process; None where hours count
+    saves: int | None = None  # saves of one process; None if hours count
     hours: float | None = None  # hours of measured repeats of one process, or None
 
     def __post_init__(self) -> None:

@@ -172,7 +172,7 @@ def _load_results() -> None:
 
 
 def _lines(summary: RunSummary) -> tuple[str, ...]:
-    """Returns what a webhook is told of a run without verdicts."""
+    """Returns the message to a webhook about a run without verdicts."""
     failed = [
         f"{point.point}: {count(point.failed, 'repeat')} failed"
         for point in summary.points

@@ -115,7 +115,7 @@ def _program_folder() -> Path | None:
 def printed_apart(
     module: str, *arguments: str, environment: Mapping[str, str], within_s: float | None = None
 ) -> str:
-    """Returns what a module prints that uses JAX, which stays out of this process.
+    """Returns the output of a module that uses JAX, which stays out of this process.
 
     Raises:
         UserError: It failed, or took longer than it may.
@@ -518,7 +518,7 @@ def _shortened(texts: list[str]) -> list[str]:
 
 
 def _of_checkpoint(config: CheckpointConfig) -> _Facts:
-    """Returns what a checkpoint is; the seed of its values is a part of its points' labels."""
+    """Returns the description of a checkpoint; the seed is a part of its points' labels."""
     content = config.model_dump(mode="json", exclude={"name", "spec", "random_seed"})
     found = {key: f"{key}:{value}" for key, value in content.items() if value not in (None, False)}
     return found | dict(_of_spec(config))

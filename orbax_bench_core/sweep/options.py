@@ -90,7 +90,7 @@ def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> bool:
-    """Returns what the class says of one combination of options."""
+    """Returns the class's answer to one combination of options."""
     try:
         return bool(options_class.from_dict(dict(given)).is_valid())
     except (Exception, SystemExit) as error:  # is_valid is anyone's code
@@ -253,7 +253,7 @@ def sweepable_axes() -> tuple[Axis, ...]:
 
 
 def _item(annotation: Any) -> Any:
-    """Returns what each item of a list is; None for what is no list."""
+    """Returns the type of each item of a list, or None if it is not a list."""
     if typing.get_origin(annotation) is tuple:
         return typing.get_args(annotation)[0]
     return next(filter(None, map(_item, typing.get_args(annotation))), None)

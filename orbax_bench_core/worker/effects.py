@@ -95,7 +95,7 @@ class EffectListener(logging.Filter):
         samples: Iterable[Sample],
         traces: AnyPath,
     ) -> tuple[OptionEffect, ...]:
-        """Returns what is proven of each option that files, samples, events or the log can tell."""
+        """Returns the proof of each option that files, samples, events or the log can show."""
         evidence = proofs.OptionEvidence(
             options=point.options,
             directory=directory,

@@ -48,7 +48,7 @@ def refused_as_exit_code() -> Iterator[None]:
 
 
 def planned(job: Job) -> str:
-    """Returns what a run of the job would send, or start here, as JSON."""
+    """Returns the requests that a run of the job would send, or start here, as JSON."""
     if job.placement.target in SERVICES:
         return service_for(job, dry=True).planned()
     here = {

@@ -118,7 +118,7 @@ def conclude_calibration(finished: Finished, console: Console) -> int:
 
 
 def _shown(finished: Finished, console: Console) -> VerdictReport | None:
-    """Shows the verdicts of a run; None where there are none, and its steps have said why."""
+    """Shows the verdicts of a run; None if there are none, and its steps have said why."""
     try:
         verdicts = read_verdicts(RunDirectory(finished.directory))
     except UserError:

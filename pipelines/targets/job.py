@@ -64,7 +64,7 @@ class SubmissionFailed(Exception):
 
 
 class RunGone(Exception):
-    """A run is not there any more, which was under way: whoever waits for it waits for nothing."""
+    """A run that was under way no longer exists: waiting for it would never end."""
 
 
 Found = TypeVar("Found")
@@ -75,7 +75,7 @@ _PATIENCE_S: Final = 600.0
 
 
 def answered(ask: Callable[[], Found], place: str) -> Found:
-    """Returns what the first question to a service finds, or fails when nothing answers."""
+    """Returns the answer to the first question to a service, or fails when nothing answers."""
     try:
         return in_time(ask, ANSWER_S)
     except Late:
@@ -107,9 +107,9 @@ def require_answer(place: str, url: str) -> None:
 
 
 def patiently(look: Callable[[], Found], say: Callable[[str], None], poll_s: float) -> Found:
-    """Returns what a look at a run finds; a service that fails meanwhile is asked again.
+    """Looks at a run; a service that fails meanwhile is asked again.
 
-    The run goes on without whoever waits for it, and a connection may be interrupted for minutes.
+    The run goes on without this process, and a connection may be interrupted for minutes.
 
     Raises:
         SubmissionFailed: It has failed for ten minutes.
@@ -151,7 +151,7 @@ def schedules_of(
 
 
 def ending_of(settings: Settings, target: Target, run_id: str) -> RunEnding | None:
-    """Returns how a run of a service ended, as its exit task told it; None where nothing does."""
+    """Returns how a run of a service ended, as its exit task told it; None if nothing does."""
     if target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow import KubeflowServer
 

@@ -140,7 +140,7 @@ class KubeflowServer:
         ]
 
     def run(self, run_id: str) -> kfp_server_api.V2beta1Run | None:
-        """Returns what the service says of a run; None if there is none."""
+        """Returns the service's answer about a run, or None if there is none."""
         with self.explained():
             try:
                 return self.client.get_run(run_id)
@@ -150,7 +150,7 @@ class KubeflowServer:
                 return None
 
     def ending(self, run_id: str) -> RunEnding | None:
-        """Returns how a run ended, by the log of its exit task; None where no log tells it.
+        """Returns how a run ended, by the log of its exit task; None if no log tells it.
 
         Logs are there as long as pods, and after that where the installation archives them.
         """
@@ -195,7 +195,7 @@ class KubeflowServer:
         ]
 
     def _asked(self, path: str) -> str:
-        """Returns what the server answers for a path that its client has no method for, or ''."""
+        """Returns the server's answer for a path that its client has no method for, or ''."""
         try:
             found = self.client.runs.api_client.call_api(
                 path,
@@ -431,14 +431,14 @@ class Kubeflow:
         self._run_id = ""
 
     def planned(self) -> str:
-        """Returns what `submit` would send.
+        """Returns the request that `submit` would send.
 
         The id of the experiment is the one thing that only the cluster knows.
         """
         return self._request("runs", self._run(self._unknown_experiment))
 
     def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Returns what `schedule` would send to create the recurring run."""
+        """Returns the request that `schedule` would send to create the recurring run."""
         body = self._recurring_run(cron, max_concurrent, self._unknown_experiment)
         return self._request("recurringruns", body)
 

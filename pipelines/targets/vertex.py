@@ -126,9 +126,9 @@ def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
 
 @contextlib.contextmanager
 def creating_nothing() -> Iterator[None]:
-    """Has the client of Vertex AI create no bucket; whoever submits has looked for it.
+    """Keeps the client of Vertex AI from creating a bucket; the submitter has looked for it.
 
-    Of a bucket that is there it would ask who owns it, which needs rights of its own.
+    Of an existing bucket it would ask who owns it, which needs rights of its own.
     """
     name = "create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist"
     theirs = getattr(gcs_utils, name)
@@ -271,7 +271,7 @@ class Vertex:
             )
 
     def planned(self) -> str:
-        """Returns what `submit` would send to create the run, and to put it into its experiment.
+        """Returns the requests by which `submit` creates the run, and adds it to its experiment.
 
         Of an experiment that exists, only the last of its requests is sent.
         """
@@ -284,7 +284,7 @@ class Vertex:
         return as_text(*experiment, job, its_run)
 
     def _experiment_requests(self, name: str) -> tuple[list[Request], Request]:
-        """Returns what makes an experiment, and what puts a run into it.
+        """Returns the requests that make an experiment, and that put a run into it.
 
         It is what the client's `Experiment.get_or_create` and `PipelineJob.submit` send.
         """
@@ -305,7 +305,7 @@ class Vertex:
         return requests, self._request(f"{there}:addContextChildren", added)
 
     def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Returns what `schedule` would send where there is no schedule of that name yet."""
+        """Returns the request with which `schedule` would create a schedule of a new name."""
         return as_text(self._request("schedules", self._schedule(cron, max_concurrent)))
 
     def submit(self, *, create: bool = False) -> str:

@@ -25,7 +25,7 @@ _MOST_DRAWN: Final = 20
 
 
 def headline(study: model.AsyncStudy) -> pages.Callout:
-    """Returns what saving in the background saves, in a sentence, for the longest series."""
+    """Returns the gain of saving in the background, in a sentence, for the longest series."""
     series = max(study.series, key=lambda each: len(each.sizes))
     size = series.sizes[-1]
     several = f", in the longest of {len(study.series)} series" if len(study.series) > 1 else ""

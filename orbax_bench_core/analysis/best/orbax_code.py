@@ -290,7 +290,7 @@ def orbax_options(point: SweepPoint) -> dict[str, Any]:
 
 
 def why_no_code(point: SweepPoint) -> str:
-    """Returns why there is no code for a point; empty where there is."""
+    """Returns why there is no code for a point; empty if there is."""
     if as_code(point):
         return ""
     if not is_builtin(point.benchmark):
@@ -299,7 +299,7 @@ def why_no_code(point: SweepPoint) -> str:
 
 
 def as_code(point: SweepPoint) -> str:
-    """Returns Python that saves and loads as a point does; empty where nothing is known.
+    """Returns Python that saves and loads as a point does; empty if nothing is known.
 
     Options that the suite gives are set. What else the benchmark has not as Orbax is a comment.
     """

@@ -34,7 +34,7 @@ class _Entry(NamedTuple):
 
 
 def measured_in(run: FoundRun) -> list[model.PastOperation]:
-    """Returns what all records of a run say, operation by operation; this is what takes long."""
+    """Summarizes all records of a run, operation by operation; this is the slow part."""
     verdicts = _verdicts(run)
     return [entry for records in run.read() for entry in _measured(run, records, verdicts)]
 
@@ -59,7 +59,7 @@ def history(
     left_out: Sequence[str] = (),
     read: Callable[[FoundRun], Sequence[model.PastOperation]] = measured_in,
 ) -> model.History:
-    """Returns what past runs say of each point and operation, and when that has changed.
+    """Returns the past of each point and operation, and when it changed.
 
     A paired run gives the ratio of its candidate to its reference. Runs belong to one series when
     their references are the same point, environment included, and their candidates are but for

@@ -197,7 +197,7 @@ def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) ->
 
 
 def threshold(level: float, nights: int) -> float:
-    """Returns what the statistic of a night must exceed.
+    """Returns the threshold for the statistic of a night.
 
     Between the levels of the table the squares of the thresholds are interpolated over the
     logarithm of the level, in which they are nearly straight; below, the last line goes on.
@@ -227,7 +227,7 @@ def _add_rank(ranks: Any, values: Any) -> None:
 
 
 def _normal_scores(ranks: Any) -> Any:
-    """Returns what values of those doubled ranks would be in a normal sample, less their mean."""
+    """Returns normal scores of those doubled ranks, less their mean."""
     scores = _quantiles(len(ranks))[ranks]
     return scores - scores.mean()
 

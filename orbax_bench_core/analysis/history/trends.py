@@ -39,7 +39,7 @@ def _group(history: History, suite: str, key: str) -> doc.Group:
 
 
 def what_ran_in(history: History) -> dict[str, str]:
-    """Returns what each run measured, by its id: the release of Orbax, commit, environment."""
+    """Returns the release of Orbax, commit and environment of each run, by its id."""
     return {
         run.run_id: words.release_and_code(run) for series in history.series for run in series.runs
     }

@@ -134,7 +134,7 @@ def sides(series: PastSeries) -> str:
 
 
 def remarks(series: Iterable[PastSeries]) -> dict[str, int]:
-    """Returns what else there is to know, each once with the number of series it is about."""
+    """Returns the other notes, each once, with the number of series it is about."""
     found: dict[str, int] = {}
     for each in series:
         for remark in each.remarks:
@@ -199,7 +199,7 @@ def question(
 
 
 def _requirements(run: PastRun, environment: EnvironmentConfig | None) -> Sequence[str]:
-    """Returns what to install for a side; nothing where that is not known."""
+    """Returns the requirement to install for a side, or nothing if that is not known."""
     if environment is not None:
         return environment.requirements
     versions = {name: run.ran.get(name, UNKNOWN) for name in _INSTALLED}

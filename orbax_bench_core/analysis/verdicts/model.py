@@ -76,10 +76,10 @@ class StorageTrouble(ResultModel):
     flagged: dict[Arm, int]
     repeats: dict[Arm, int]  # samples of each arm
     counts: dict[Arm, dict[Trouble, int]]  # how much of each kind, by arm
-    # the arm that met it more often than chance explains; None where none did
+    # the arm that met it more often than chance explains; None if none did
     more: Arm | None = None
     # probability of at least as uneven a share if the arms are the same, by redrawing the labels in
-    # blocks; None where nothing is paired
+    # blocks; None if nothing is paired
     p_value: float | None = None
 
     @property
@@ -206,7 +206,7 @@ class VerdictReport(ResultModel):
 
     @property
     def lacks_operations(self) -> bool:
-        """Whether an arm lacks a primary operation, which nobody compared and no repeat mends."""
+        """Whether an arm lacks a primary operation, which nobody compared and no repeat can add."""
         return any(point.endpoint == "missing" for point in self.points)
 
     @property

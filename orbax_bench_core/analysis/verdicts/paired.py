@@ -39,7 +39,7 @@ from orbax_bench_core.sweep import Pair, PairDesign, side, system_of
 def evidence_of(
     pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
 ) -> Evidence:
-    """Returns what a pair has shown so far: the first attempts in its complete blocks.
+    """Returns the results of a pair so far: the first attempts in its complete blocks.
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
@@ -114,7 +114,7 @@ def judge_point(pair: Pair, repeats: Iterable[Repeat], info: RunInfo) -> PointVe
 
 
 def _systems(pair: Pair) -> dict[Arm, str]:
-    """Returns what each arm saves with; empty where that is the same, or not known."""
+    """Returns the saving library of each arm; empty if that is the same, or not known."""
     found: dict[Arm, str] = {arm: system_of(side(pair, arm).benchmark) for arm in ARMS}
     return found if all(found.values()) and len(set(found.values())) > 1 else {}
 

@@ -232,7 +232,7 @@ def load_target(tree: Any) -> Any:
 
 
 def pytree_restore(target: Any, **item: Any) -> Any:
-    """Returns what asks a v0 handler for a tree; `item=target` where it needs the tree itself."""
+    """Returns the arguments for a v0 handler's tree; `item=target` if it needs the tree itself."""
     import orbax.checkpoint as ocp
 
     arguments = ocp.checkpoint_utils.construct_restore_args(target)

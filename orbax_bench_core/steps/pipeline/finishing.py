@@ -86,7 +86,7 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
 
 
 def lacking_of(run: Run, summary: RunSummary) -> list[str]:
-    """Returns what a report lacks, a line each and 20 of them at most.
+    """Returns the gaps of a report, a line each and 20 of them at most.
 
     It is steps that were lost, incomplete points, failed repeats and files that were left out;
     failures of a comparison are part of its verdict.
@@ -125,7 +125,7 @@ def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
 _STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "PASS")
 """The worst first."""
 _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
-"""What services call a run whose steps all succeeded; empty where nothing was said."""
+"""What services call a run whose steps all succeeded; empty if nothing was said."""
 _RUN_ID: Final = 8
 """Characters of a run's id in the name of its folder."""
 _PAGES: Final = ("report.md", "report.html")
@@ -139,8 +139,8 @@ def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = 
     Args:
         output_directory: The folder above it, or the run directory itself.
         pipeline_run: Id of the run where each has a folder of its own, whose name begins with the
-            time in UTC; empty where none has.
-        slice_name: Name of the slice where each has a folder of its own; empty where none has.
+            time in UTC; empty if none has.
+        slice_name: Name of the slice where each has a folder of its own; empty if none has.
 
     Raises:
         UserError: The output directory is no place for a run.
@@ -177,10 +177,10 @@ def finish(
     Args:
         output_directory: The run directory.
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
-        pipeline_run: Id of the run where each has a folder of its own; empty where none has.
+        pipeline_run: Id of the run where each has a folder of its own; empty if none has.
         engine_run (ID): The engine's own id of this run, as given to plan-sweep: the run of another
             id stays unchanged, and this one has failed.
-        slice_names: Names of slices where each has a folder of its own; empty where none has.
+        slice_names: Names of slices where each has a folder of its own; empty if none has.
         status (WORD): How the other steps ended, if the engine says so: SUCCEEDED or another word,
             in any case.
         notifiers: Where the state is told as well; None for what the environment variables say.
@@ -256,7 +256,7 @@ def finish(
 
 
 def _results(state: str, runs: Sequence[RunDirectory]) -> dict[str, StepOutput]:
-    """Returns what runs found, as outputs: a step that fails by its verdict leaves none."""
+    """Returns the findings of runs, as outputs: a step that fails by its verdict leaves none."""
     words: dict[str, str] = {"state": state}
     numbers, named = list[tuple[str, float]](), dict[str, StepOutput]()
     for run in filter(RunDirectory.exists, runs):
@@ -366,7 +366,7 @@ LEAK: Final = "LEAK"
 
 
 def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Ending, Ending]:
-    """Returns what the verdicts say, and whether the run directory of the candidate lacks repeats.
+    """Returns the word of the verdicts, and whether the candidate's run directory lacks repeats.
 
     A step that was lost leaves no failure, so that the verdicts alone could be a PASS.
     """

@@ -39,7 +39,7 @@ def _by_trees(
 
 
 def _described(tree: StoredCheckpoint) -> list[ZarrArray]:
-    """Returns what Zarr's metadata say of the first arrays of a tree."""
+    """Returns Zarr's metadata of the first arrays of a tree."""
     return [array.zarr for array in tree.arrays if array.zarr is not None]
 
 

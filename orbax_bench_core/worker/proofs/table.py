@@ -87,7 +87,7 @@ NOT_TRIED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def prove(benchmark: str, option: str, asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    """Returns what is proven of an option of a built-in benchmark."""
+    """Returns the proof of an option of a built-in benchmark."""
     why = NOT_PROVED.get(f"{benchmark}.{option}")
     proof = PROOFS.get(option)
     if why is None and proof is not None:
