@@ -46,8 +46,8 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
     if token and bits < _FEWEST_BITS:
         raise UserError(
             f"{TOKEN} has {len(token)} characters, which are {bits} bits at most; anyone who "
-            f"guesses it can run commands on every host: give at least {_FEWEST_BITS} bits, such as what "
-            "`openssl rand -hex 32` prints"
+            "guesses it can run commands on every host: give at least "
+            f"{_FEWEST_BITS} bits, such as what `openssl rand -hex 32` prints"
         )
     return token or None
 
