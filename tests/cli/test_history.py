@@ -84,7 +84,7 @@ def test_cpu_times_that_decide_are_the_series_that_is_shown(history, make_paired
         run = make_paired_run(day, blocks=10, sigma=0.3, cpu_sigma=0.02)
         gate = GateConfig(primary=("save:cpu",))
         run.write_info(run.read_info().model_copy(update={"gate": gate}))
-    assert [line for line in history(".").out.splitlines() if line.endswith(" save:cpu")]
+    assert [line for line in history(".").out.splitlines() if line.startswith("save:cpu ")]
     found = json.loads(history(".", "--json").out)["series"]
     shown = {series["operation"]: series for series in found}
     assert [name for name, series in shown.items() if series["primary"]] == ["save:cpu"]
