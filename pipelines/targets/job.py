@@ -64,7 +64,7 @@ class SubmissionFailed(Exception):
 
 
 class RunGone(Exception):
-    """A run that was under way no longer exists: waiting for it would never end."""
+    """A run that was under way has been deleted."""
 
 
 Found = TypeVar("Found")
@@ -107,9 +107,9 @@ def require_answer(place: str, url: str) -> None:
 
 
 def patiently(look: Callable[[], Found], say: Callable[[str], None], poll_s: float) -> Found:
-    """Looks at a run; a service that fails meanwhile is asked again.
+    """Looks at a run, and again if the service fails; returns the result of the look.
 
-    The run goes on without this process, and a connection may be interrupted for minutes.
+    The run continues even if nobody can ask for it: a connection may be interrupted for minutes.
 
     Raises:
         SubmissionFailed: It has failed for ten minutes.

@@ -140,7 +140,7 @@ class KubeflowServer:
         ]
 
     def run(self, run_id: str) -> kfp_server_api.V2beta1Run | None:
-        """Returns the service's answer about a run, or None if there is none."""
+        """Returns a run, or None if there is no such run."""
         with self.explained():
             try:
                 return self.client.get_run(run_id)

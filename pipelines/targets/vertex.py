@@ -389,7 +389,7 @@ class Vertex:
             time.sleep(poll_s)
 
     def _state(self) -> types.PipelineState | None:
-        """Returns the state of the submitted run; None if there is none any more."""
+        """Returns the state of the submitted run, or None if it was deleted."""
         with explained(self._job.settings):
             try:
                 return self._pipeline_job.state

@@ -256,7 +256,7 @@ def finish(
 
 
 def _results(state: str, runs: Sequence[RunDirectory]) -> dict[str, StepOutput]:
-    """Returns the findings of runs, as outputs: a step that fails by its verdict leaves none."""
+    """Returns the results of runs as outputs: a step that fails by its verdict leaves none."""
     words: dict[str, str] = {"state": state}
     numbers, named = list[tuple[str, float]](), dict[str, StepOutput]()
     for run in filter(RunDirectory.exists, runs):
