@@ -88,7 +88,8 @@ ARG SOURCE=unknown
 ARG CREATED=unknown
 ARG BASE_IMAGE
 ARG BASE_DIGEST=unknown
-ENV ORBAX_BENCH_IMAGE=orbax-bench:${VERSION} ORBAX_BENCH_REVISION=${REVISION}
+ENV ORBAX_BENCH_IMAGE=orbax-bench:${VERSION} ORBAX_BENCH_REVISION=${REVISION} \
+    ORBAX_BENCH_BASE_DIGEST=${BASE_DIGEST}
 LABEL org.opencontainers.image.title="orbax-bench" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \

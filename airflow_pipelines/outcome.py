@@ -16,7 +16,7 @@ from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit
 
 
 def returned(line: str, step: str) -> Any:
-    """Returns what a step that ended with 0 says in its last line.
+    """Returns the last line of a step that ended with 0.
 
     Raises:
         AirflowFailException: That is no JSON: another program ran, or the step is not one of ours.
@@ -67,7 +67,7 @@ class TellFailure:
         words: The step and its words, with templates.
         suite: Path of the suite, which the message names where nothing else is known.
         directory: The run directory, with templates.
-        command: Path of `orbax-bench`; empty where Airflow has none.
+        command: Path of `orbax-bench`; empty if Airflow has none.
         environment: Variables beside those of Airflow; Airflow's log shows a callback, and one may
             be a secret.
     """

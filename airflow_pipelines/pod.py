@@ -54,7 +54,7 @@ class StepPodOperator(KubernetesPodOperator):
 
 
 def exit_code(pod: Any, container: str) -> int | None:
-    """Returns the exit code of a container; None where Kubernetes does not say it."""
+    """Returns the exit code of a container; None if Kubernetes does not say it."""
     statuses = (pod.status.container_statuses if pod and pod.status else None) or []
     for status in statuses:
         if status.name == container and status.state and status.state.terminated:

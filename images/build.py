@@ -32,7 +32,7 @@ INDEX_SETTINGS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "U
 
 
 class Refused(Exception):
-    """Something that whoever builds can mend."""
+    """A mistake that the person who builds can correct."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ _WORDS: Final = {"#": r"(?:0|[1-9]\d*)", "%": r"[0-9a-f]{12}", "*": r"[^/]*", "*
 
 
 def _expression(names: Iterable[str]) -> re.Pattern[str]:
-    """Returns what matches any of some names."""
+    """Returns a pattern that matches any of some names."""
     parts = (part for name in names for part in (*re.split(r"(\*\*|[*#%])", name), "|"))
     found = "".join("|" if part == "|" else _WORDS.get(part, re.escape(part)) for part in parts)
     return re.compile(found.rstrip("|"))

@@ -59,7 +59,7 @@ _RANKED: Final = (
 class Ending:
     """How something ended, as far as an exit code depends on it."""
 
-    word: str = ""  # the verdict, or LEAK of a soak; empty where nothing was judged
+    word: str = ""  # the verdict, or LEAK of a soak; empty if nothing was judged
     incomplete: bool = False  # whether something failed or was left out, or nothing was measured
     exploratory: bool = False  # whether it was judged by rules that were changed after the data
     # whether both sides were measured apart, so that the word decides nothing
@@ -86,7 +86,7 @@ def exit_code(*found: Ending, incomplete: bool = False, allow_inconclusive: bool
 def worst(codes: Iterable[int]) -> int:
     """Returns the code of a command that did several things.
 
-    A regression goes before a failure, which goes before what is inconclusive: whoever reads one
+    A regression goes before a failure, which goes before what is inconclusive: a reader of one
     number must not miss the verdict.
     """
     found = set(codes)

@@ -81,7 +81,7 @@ class Late(Exception):
 
 
 def in_time(ask: Callable[[], Found], seconds: float) -> Found:
-    """Returns what something returns, or raises what it raises, within a time.
+    """Returns the value of a call, or raises its error, within a time.
 
     For what has no timeout of a socket: names without an address, servers that trickle.
 

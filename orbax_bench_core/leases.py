@@ -70,7 +70,7 @@ class Lease(files.ResultModel):
     # processes
     machine: str
     pid: int  # process id of the holder
-    # when that process started, in the kernel's ticks; empty where it does not say
+    # when that process started, in the kernel's ticks; empty if it does not say
     started: str = ""
     command: str  # what the holder runs
     since: datetime.datetime  # when it was taken, UTC
@@ -347,7 +347,7 @@ def _path(root: AnyPath, owner: str, epoch: int) -> AnyPath:
 
 
 def holders(root: AnyPath) -> str:
-    """Returns who may still hold a lease here, in words; empty where nobody does.
+    """Returns who may still hold a lease here, in words; empty if nobody does.
 
     A lease that was never given back counts for a week after its last sign of life, unless it is of
     a process of this machine that is gone. One that cannot be read counts for as long as it lies
@@ -359,7 +359,10 @@ def holders(root: AnyPath) -> str:
             continue
         path, lease = _path(root, owner, newest.epoch), newest.lease
         if lease is None:
-            return f"whoever left {path}, which cannot be read: remove it if nobody measures here"
+            return (
+                f"the process that left {path}, which cannot be read: remove it if nobody measures "
+                "here"
+            )
         if lease.ended or lease.provably_gone:
             continue
         with contextlib.suppress(OSError), files.answered(path):

@@ -70,7 +70,7 @@ def _judged(run: Mapping[str, Floats], gate: GateConfig, rng: np.random.Generato
     while look is not None:
         blocks = look // PER_ARM
         so_far = {operation: seconds[:blocks] for operation, seconds in times.items()}
-        found = judge(so_far, labels[:blocks], gate)
+        found = judge(so_far, labels[:blocks], gate).decision
         look = found.next_look
     return found.word if found.word == "PASS" else f"{found.word} ({found.endpoint})"
 

@@ -224,7 +224,8 @@ def _rare_night(
     look: int | None = FIRST_LOOK
     while look is not None:
         blocks = look // PER_ARM
-        look = gate.judge({"save": times[:blocks]}, labels[:blocks], GateConfig()).next_look
+        judged = gate.judge({"save": times[:blocks]}, labels[:blocks], GateConfig())
+        look = judged.decision.next_look
     if kind == "failures":
         return gate.NightCount.of(bad[:blocks, :, None], labels[:blocks])
     counted = gate.stalls_of_night(times[:blocks], labels[:blocks])

@@ -1,9 +1,10 @@
 """Saves of `orbax-bench run` and `ab` beside those of a bare loop.
 
-`python -m perf.run_cost [--rounds N] [--kept]` runs the three in turn, for 8 and 64 MiB, each time
-as fresh processes, and prints the median seconds and CPU seconds of a save of each and their
-ratios. `--kept` also runs with `--keep-data`, which says what it costs that each save has memory of
-its own.
+`python -m perf.run_cost [--rounds N] [--kept] [--unsynced] [--mib N]` runs the three in turn, for 8
+and 64 MiB, each time as fresh processes, and prints the median seconds and CPU seconds of a save of
+each and their ratios. `--kept` also runs with `--keep-data`, which says what it costs that each
+save has memory of its own; `--unsynced` also has a loop that does not wait until nothing is left to
+write, which says what that wait is worth to a save.
 
 The loop is what a training job with `max_to_keep: 1` does between two steps: a save with the
 options of the run, the last checkpoint deleted, and nothing left to write, since steps take longer
@@ -44,23 +45,38 @@ _SAVES: Final = 20
 _WARMUPS: Final = 1
 _ENVIRONMENT: Final = {**FROM_SOURCE, "JAX_ENABLE_X64": "true"}
 _OPERATION: Final = "save"
+_LOOP: Final = "a bare loop"
 
 
-def figures(setting: Setting, *, kept: bool = False) -> list[Figure]:
+def figures(
+    setting: Setting,
+    *,
+    sizes: Sequence[int] = SIZES,
+    kept: bool = False,
+    unsynced: bool = False,
+) -> list[Figure]:
     """Has a run, a comparison and a loop save in turn."""
     found: list[Figure] = []
-    for mib in SIZES:
+    for mib in sizes:
         found += _figures(setting, mib, "run") + _figures(setting, mib, "ab")
-    for mib in SIZES if kept else ():
+    for mib in sizes if kept else ():
         found += _figures(setting, mib, "run", "--keep-data")
+    for mib in sizes if unsynced else ():
+        found += _figures(setting, mib, "run", loop="a bare loop without sync")
     return found
 
 
-def _figures(setting: Setting, mib: int, command: Command, *flags: str) -> list[Figure]:
-    name = f"{mib} MiB save: {' '.join((command, *flags))} over a bare loop"
-    pairs = setting.pairs(name, lambda: _of_command(mib, command, flags), lambda: _of_loop(mib))
-    # What is kept is shown for comparison: nothing limits it.
-    target = float("inf") if flags else TARGET
+def _figures(
+    setting: Setting, mib: int, command: Command, *flags: str, loop: str = _LOOP
+) -> list[Figure]:
+    name = f"{mib} MiB save: {' '.join((command, *flags))} over {loop}"
+    pairs = setting.pairs(
+        name,
+        lambda: _of_command(mib, command, flags),
+        lambda: _of_loop(mib, *(() if loop == _LOOP else ("--unsynced",))),
+    )
+    # What is kept or not synced is shown for comparison: nothing limits it.
+    target = float("inf") if flags or loop != _LOOP else TARGET
     return [
         pairs.figure(f"{name}{suffix}", "ms", milliseconds(metric), target)
         for metric, suffix in ((TIME, ""), (CPU, ", CPU"))
@@ -107,13 +123,13 @@ def _suite(mib: int, command: Command) -> dict[str, Any]:
     }
 
 
-def _of_loop(mib: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "perf.run_cost", "--loop", str(mib)]
+def _of_loop(mib: int, *flags: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "perf.run_cost", "--loop", str(mib), *flags]
     found: dict[str, float] = printed(command, {**_ENVIRONMENT, **allocator_settings("reused")})
     return found
 
 
-def save_again_and_again(mib: int) -> dict[str, float]:
+def save_again_and_again(mib: int, *, synced: bool = True) -> dict[str, float]:
     """Returns the median seconds, and CPU seconds, of a save that writes over the last."""
     import jax
     from orbax.checkpoint import v1 as ocp
@@ -126,7 +142,8 @@ def save_again_and_again(mib: int) -> dict[str, float]:
         path = Path(folder) / "checkpoint"
         for _ in range(_WARMUPS + _SAVES):
             shutil.rmtree(path, ignore_errors=True)
-            os.sync()
+            if synced:
+                os.sync()
             began, used = perf_counter(), process_time()
             ocp.save_async(path, tree).result()
             taken.append(perf_counter() - began)
@@ -140,12 +157,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="perf.run_cost", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="pairs (default 5)")
     parser.add_argument("--kept", action="store_true", help="also run with --keep-data")
+    parser.add_argument("--unsynced", action="store_true", help="also a loop without sync")
+    parser.add_argument("--mib", type=int, choices=SIZES, help="this size alone")
     parser.add_argument("--loop", type=int, metavar="MIB", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.loop is not None:
-        print(json.dumps(save_again_and_again(options.loop)))
+        print(json.dumps(save_again_and_again(options.loop, synced=not options.unsynced)))
         return 0
-    found = figures(Setting(rounds=options.rounds), kept=options.kept)
+    found = figures(
+        Setting(rounds=options.rounds),
+        sizes=SIZES if options.mib is None else (options.mib,),
+        kept=options.kept,
+        unsynced=options.unsynced,
+    )
     return end(found, paired_table(found), file=None, plain=None)
 
 

@@ -268,7 +268,7 @@ def check_baseline(baseline: str, points: Sequence[SweepPoint]) -> None:
 
 
 def _what_else_it_is(text: str) -> str | None:
-    """Returns what a YAML file is that people take for a suite."""
+    """Returns the kind of a YAML file that people take for a suite."""
     import yaml
 
     try:

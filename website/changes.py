@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 def notes(tag: str, project: str, changelog: str) -> str:
-    """Returns what the changelog says of the version of a tag.
+    """Returns the changelog's text for the version of a tag.
 
     Args:
         tag: Such as `v0.2.0`.

@@ -12,17 +12,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from orbax_bench_core.analysis.best import Observer
-from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.records import OptionEffect, Run, RunDirectory
 from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
+from orbax_bench_core.worker import NOT_PROVED, PROOFS
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "orbax-options.md"
+_WHOLE: Final = {"load_blocking": "load", "delete_blocking": "delete"}
+"""What blocks for all of its time where it does not go on in the background."""
 _CONFIDENCE: Final = 0.95
 _MEASURES: Final = {
     "blocking": "time that a save blocks",
     "save": "whole save",
     "load": "load",
     "load_blocking": "time that a load blocks",
+    "load_part": "load of a part",
     "delete": "deletion of one checkpoint",
+    "delete_blocking": "time that a deletion blocks",
+    "create_checkpoint_manager": "opening of a manager",
     "close": "end of the manager",
     "memory": "peak of host memory",
     "bytes": "bytes on storage",
@@ -84,12 +90,33 @@ ADVICE: Final[Mapping[str, Advice]] = {
         ("save", "delete", "close"),
         "true, where deletions take long; the manager must be closed before the program ends",
     ),
+    "deletion": Advice(
+        ("delete_blocking", "delete"),
+        "background, where a program has other things to do until the files are gone",
+    ),
+    "lightweight_initialize": Advice(
+        ("create_checkpoint_manager",),
+        "true, where very many checkpoints are kept, and nothing asks for their metrics",
+    ),
+    "pieces": Advice(
+        ("save", "blocking"),
+        "where the whole state is never in memory at once; each piece waits for the one before",
+    ),
+    "loaded_share": Advice(
+        ("load_part",),
+        "less than 1, where a program needs some of the arrays, such as parameters without the "
+        "state of an optimizer",
+    ),
     "load_async": Advice(
         ("load_blocking", "load"),
         "true, where a program has other things to set up; safetensors alone",
     ),
 }
 """Options that the suite sweeps."""
+
+
+_Effects = dict[tuple[str, str], OptionEffect]
+"""What is proved of an option, by the id of its point."""
 
 
 def page(run: str) -> str:
@@ -103,10 +130,13 @@ def page(run: str) -> str:
     """
     read = Run(RunDirectory(run))
     observer = Observer(read.info.expansion.plain)
+    effects: _Effects = {}
     for repeat in read.repeats():
         observer.add(repeat)
+        for effect in repeat.records[min(repeat.records)].effects:
+            effects[repeat.series.entry.id, effect.option] = effect
     cases = observer.cases().values()
-    rows = [row for points in cases for row in _rows(points)]
+    rows = [row for points in cases for row in _rows(points, effects)]
     if not rows:
         raise ValueError(f"{run} has no two points that differ in one of {', '.join(ADVICE)}")
     observed = [each for points in cases for each in points]
@@ -136,16 +166,17 @@ value of the option over the second, and an interval of at least {confidence} co
 above 1 is slower, or more. An interval that has 1 in it tells no difference. Other machines and
 other storage have other ratios: run it on yours.
 
-| option | what it does | compared | what it cost here | when to use it |
-|---|---|---|---|---|
+| option | what it does | compared | what it cost here | proved by | when to use it |
+|---|---|---|---|---|---|
 {rows}
 
-[What is measured, and how](measuring.md) says how each option is proved to be in effect; the
-[reference](reference/suite.md) has all options.
+"Proved by" is where this run shows that both values were in effect, as
+[What is measured, and how](measuring.md) explains; the [reference](reference/suite.md) has all
+options, and `orbax-bench list --orbax` those of Orbax with what measures them.
 """
 
 
-def _rows(points: Sequence[Any]) -> Iterator[str]:
+def _rows(points: Sequence[Any], effects: _Effects) -> Iterator[str]:
     for first, second in itertools.combinations(points, 2):
         before, after = first.point.options, second.point.options
         differs = [
@@ -154,10 +185,25 @@ def _rows(points: Sequence[Any]) -> Iterator[str]:
             if before.get(name, ...) != after.get(name, ...)
         ]
         if len(differs) == 1 and differs[0] in ADVICE and differs[0] in before.keys() & after:
-            yield _row(differs[0], first, second)
+            found = [effects.get((each.point.id, differs[0])) for each in (first, second)]
+            yield _row(differs[0], first, second, _proved(differs[0], found))
 
 
-def _row(option: str, first: Any, second: Any) -> str:
+def _proved(option: str, effects: Sequence[OptionEffect | None]) -> str:
+    """Returns by what two values of an option are proved in effect, or why one of them is not."""
+    if None in effects:
+        return "unknown: the run has no record of it"
+    if option in NOT_PROVED:
+        return f"nothing: {NOT_PROVED[option]}"
+    unproved = [
+        f"`{json.dumps(effect.asked)}` is not proved: {effect.proof}"
+        for effect in effects
+        if effect is not None and effect.state != "in effect"
+    ]
+    return "<br>".join([PROOFS[option].by, *unproved])
+
+
+def _row(option: str, first: Any, second: Any, proved: str) -> str:
     benchmark, advice = first.point.benchmark, ADVICE[option]
     before, after = (json.dumps(each.point.options[option]) for each in (first, second))
     figures = [
@@ -173,16 +219,16 @@ def _row(option: str, first: Any, second: Any) -> str:
         described[option].meaning,
         f"`{after}` over `{before}`",
         "<br>".join(figures) or "unknown: no round has measured both",
+        proved,
         advice.when,
     )
     return f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
 
 
 def _values(measure: str, observed: Any) -> Mapping[int, float]:
-    """Returns a measure by round; a load that is not in the background blocks for all of it."""
+    """Returns a measure by round; what is not in the background blocks for all of it."""
     found: Mapping[str, Mapping[int, float]] = observed.values
-    whole = found.get("load", {}) if measure == "load_blocking" else {}
-    return found.get(measure, whole)
+    return found.get(measure, found.get(_WHOLE.get(measure, ""), {}))
 
 
 def _ratio(before: Mapping[int, float], after: Mapping[int, float]) -> str:

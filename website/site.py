@@ -37,7 +37,7 @@ _LANGUAGES: Final = {
 
 
 def problems() -> list[str]:
-    """Returns what is wrong with the links of all pages of the checkout."""
+    """Returns the broken links of all pages of the checkout."""
     return [fault for page in written_pages() for fault in links.faults(page, ROOT)]
 
 

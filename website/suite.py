@@ -84,7 +84,7 @@ def _common(blocks: list[_Json]) -> _Json:
 
 
 def _summary(benchmark: str) -> str:
-    """Returns what the class of a built-in says of itself first."""
+    """Returns the first sentence of a built-in's class."""
     from orbax_bench_core.sweep import load_class
 
     text = inspect.getdoc(load_class(benchmark)) or ""

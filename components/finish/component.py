@@ -15,6 +15,9 @@ def finish(
     status: dsl.PipelineTaskFinalStatus,
     ending: dsl.Output[dsl.Markdown],
     report: dsl.Output[dsl.HTML],
+    metrics: dsl.Output[dsl.Metrics],
+    verdicts: dsl.Output[dsl.Dataset],
+    verdicts_report: dsl.Output[dsl.HTML],
     suite: str = "",
     folder_per_run: bool = False,
     slices: Optional[List[str]] = None,  # noqa: UP006, UP045
@@ -34,6 +37,9 @@ def finish(
         status: How the other steps ended, which the service fills in.
         ending: The state of the run and the reasons, as Markdown.
         report: The page of the run; for several slices, or if nothing was measured, the ending.
+        metrics: The state, the medians and the ratios, also of a run that failed.
+        verdicts: verdicts.json; empty if nothing was compared, or there are several slices.
+        verdicts_report: The page of the verdicts, with the same exception.
         suite: The suite file, word for word, to report its mistakes if nothing was planned.
         folder_per_run: Whether each run has its own folder below the output directory.
         slices: Names of the slices, if each has its own folder.
@@ -53,4 +59,10 @@ def finish(
             engine_run="" if go_on else pipeline_run,
             slice_names=slices or (),
             status=status.state,
-        ).into(ending=ending, report=report)
+        ).into(
+            ending=ending,
+            report=report,
+            metrics=metrics,
+            verdicts=verdicts,
+            verdicts_report=verdicts_report,
+        )

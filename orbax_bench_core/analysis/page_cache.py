@@ -34,7 +34,7 @@ def _cache_state(shares: Sequence[float]) -> str:
 
 
 def other_cache(states: Iterable[str]) -> str:
-    """Returns how to measure loads in the other state; empty where they are in none or in both."""
+    """Returns how to measure loads in the other state; empty if they are in none or in both."""
     known = {state for state in states if state in _OTHER}
     if len(known) != 1:
         return ""

@@ -1,20 +1,14 @@
 """Search over releases, as it is kept and read: its steps, its answer, and the ratio by release."""
 
-from __future__ import annotations
+import shlex
+from collections.abc import Container
+from typing import Final, Literal
 
-import functools
-from typing import TYPE_CHECKING, Final, Literal
-
-from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.intervals import between
-from orbax_bench_core.analysis.verdicts import ratio_axis, ratio_limits
-from orbax_bench_core.document import figures
+from orbax_bench_core import pages
+from orbax_bench_core.errors import command
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 ReleaseWord = Word | Literal["FAILED"]
 """Verdict of a comparison of two releases; FAILED when one could not be measured."""
@@ -77,57 +71,70 @@ class ReleaseSearch(ResultModel):
         return _OUTCOMES[self.conclusion]
 
 
-HEADINGS: Final = ("step", "release", "against", "for", "verdict", "ratio", "interval", "in words")
-
 READING: Final = """\
 Each comparison runs both releases in turns, in blocks of random order, each in an environment of \
-its own; the ratio is the time with the newer one over that with the older one: above 1 is slower.
+its own. The ratio is the time with the newer one over that with the older one: above 1 is \
+slower.
 The search first compares the ends, then halves what lies between them, each release against the \
 good one. A release that it stops at is compared with its direct predecessor before it is named: \
 only a REGRESSION there names it. When it passes, it becomes the good release, and the rest is \
 searched.
-A range without a name says: at its older end the operation had not regressed, by its newer end it \
-had, and the verdicts do not say in which release."""
-"""Reading aid of a search, one line each."""
-
+A range without a name says: at its older end the operation had not regressed, by its newer end \
+it had, and the verdicts do not say in which release."""
+"""Reading aid, one line each."""
 _PURPOSES: Final[dict[Purpose, str]] = {
     "ends": "both ends",
     "search": "halving",
     "confirm": "confirmation",
 }
+_ROLES: Final[dict[str, pages.Role]] = {
+    "REGRESSION": "bad",
+    "FAILED": "bad",
+    "INCONCLUSIVE": "unsure",
+    "PASS": "good",
+}
 
 
-def answer(search: ReleaseSearch) -> str:
-    """Returns the answer of a search in a sentence or two."""
-    package, operations = search.package, " and ".join(search.operations)
+def headline(search: ReleaseSearch) -> pages.Callout:
+    """Returns the answer of a search, in a sentence."""
+    package, operations = search.package, search.operations
+    regressed = f"{' and '.join(operations)} regressed"
     first, last = search.releases[0], search.releases[-1]
     why = search.steps[0].why
     if search.conclusion == "named":
-        return (
-            f"{package} {search.first_bad} is the first release in which {operations} regressed; "
-            f"{search.last_good} is the last good one. Compared with each other, the two regressed."
+        said = (
+            f"{package} {search.first_bad} is the first release in which {regressed}, "
+            f"{search.last_good} the last good one: {_changes(search.steps[-1], operations)}"
         )
-    if search.conclusion == "range":
-        return (
-            f"{operations} regressed between {package} {search.last_good} and {search.first_bad}; "
-            f"no single release can be named: {_open(search)}."
+    elif search.conclusion == "range":
+        said = (
+            f"{regressed} between {package} {search.last_good} and {search.first_bad} "
+            f"({_changes(search.steps[0], operations)}); no single release can be named: "
+            f"{_open(search)}"
         )
-    if search.conclusion == "same":
-        return (
+    elif search.conclusion == "same":
+        said = (
             f"{package} {last} shows no regression against {first}, so there is nothing to search "
             f"for. {why}"
         )
-    if search.conclusion == "undecided":
-        return f"There is no clear verdict on {package} {last} against {first}, so no search. {why}"
-    return f"{package} {last} could not be compared with {first}: {why}"
+    elif search.conclusion == "undecided":
+        said = f"there is no clear verdict on {package} {last} against {first}, so no search. {why}"
+    else:
+        said = f"{package} {last} could not be compared with {first}: {why}"
+    word = search.outcome.word or "FAILED"
+    return pages.Callout(word, said, _ROLES[word])
 
 
-def _interval(found: OperationRatio) -> str:
-    return between(found.low, found.high, "{:.3f}".format)
+def _changes(step: SearchStep, operations: Container[str]) -> str:
+    return ", ".join(
+        f"{each.operation} {pages.change(each.ratio, each.low, each.high)}"
+        for each in step.ratios
+        if each.operation in operations
+    )
 
 
 def _open(search: ReleaseSearch) -> str:
-    """Returns what keeps a range from being a name."""
+    """Returns the reason why a range is not a name."""
     if search.undecided:
         return f"there is no verdict on {', '.join(search.undecided)}"
     last = next(step for step in reversed(search.steps) if step.purpose == "confirm")
@@ -139,98 +146,92 @@ def _open(search: ReleaseSearch) -> str:
     return f"{last.release} against its predecessor {last.against} gave no verdict"
 
 
-_WIDTH: Final = 9.6
-_HEIGHT: Final = 3.2
-_LEAST: Final = 0.05
-_MOST_LABELS: Final = 14
+_MOST_LABELS: Final = 10
 _APART: Final = 0.12
-"""Distance of the markers of one release, releases being 1 apart."""
+"""Distance of the marks of one release, releases being 1 apart."""
 
 
-def ratio_figure(search: ReleaseSearch, operation: str) -> Drawing:
+def search_document(search: ReleaseSearch, place: str) -> pages.Document:
+    """Returns a search for people; `place` is the folder with the runs of its comparisons."""
+    operations = dict.fromkeys(found.operation for step in search.steps for found in step.ratios)
+    charts = tuple(_ratios(search, operation) for operation in operations)
+    return pages.Document(
+        about=f"Search over {len(search.releases)} releases of {search.package}, "
+        f"{pages.count(len(search.steps), 'comparison')}",
+        headline=headline(search),
+        summary=charts[:1],
+        following=_following(search, place),
+        details=(
+            pages.Section("Steps", (_steps(search, operations),)),
+            pages.Details("Other operations", charts[1:]),
+            pages.Details("Releases", (pages.Text(", ".join(search.releases)),)),
+            pages.Details("How to read this", (pages.Text(items=tuple(READING.splitlines())),)),
+        ),
+    )
+
+
+def _following(search: ReleaseSearch, place: str) -> pages.Code | None:
+    if search.first_bad is not None:
+        pinned = shlex.join(("pip", "install", f"{search.package}=={search.last_good}"))
+        return pages.Code(pinned, "Until that is fixed, stay with the last good release:")
+    if search.conclusion == "same":
+        return None
+    ends = f"{place}/{search.steps[0].folder}"
+    return pages.Code(command("report", ends), "What each comparison measured is in its report.")
+
+
+def _ratios(search: ReleaseSearch, operation: str) -> pages.Chart:
     """Returns the ratios of one operation, each at the newer release of its comparison.
 
     They are filled against the good release, hollow against others.
     """
-    figure = figures.new_figure(_WIDTH, _HEIGHT)
-    axes = figure.subplots()
-    colours = {"REGRESSION": figures.REGRESSION, "PASS": figures.PASS}
-    every = [1.0]
+    marks, every, said = list[pages.Mark](), [1.0], list[str]()
     seen: dict[str, int] = {}
     for step in search.steps:
         for found in step.ratios:
             if found.operation != operation:
                 continue
             low, high = found.low or found.ratio, found.high or found.ratio
-            place = search.releases.index(step.release) + _APART * seen.get(step.release, 0)
+            x = search.releases.index(step.release) + _APART * seen.get(step.release, 0)
             seen[step.release] = seen.get(step.release, 0) + 1
-            colour = colours.get(step.outcome, figures.INCONCLUSIVE)
-            against_first = step.against == search.releases[0]
-            axes.errorbar(
-                [place],
-                [found.ratio],
-                yerr=[[max(found.ratio - low, 0)], [max(high - found.ratio, 0)]],
-                fmt="o" if against_first else "D",
-                color=colour,
-                markerfacecolor=colour if against_first else figures.PAGE,
-                elinewidth=1.4,
-            )
+            role, hollow = _ROLES[step.outcome], step.against != search.releases[0]
+            marks += [
+                pages.Mark("whisker", ((x, low), (x, high)), role),
+                pages.Mark("dots", ((x, found.ratio),), role, step.outcome, hollow=hollow),
+            ]
             every += [low, found.ratio, high]
-    axes.axhline(1, color=figures.DIM, linewidth=1)
-    if search.conclusion == "named" and search.first_bad is not None:
-        place = search.releases.index(search.first_bad) - 0.5
-        axes.axvline(place, color=figures.REGRESSION, linewidth=1.2, linestyle=(0, (4, 3)))
-    limits = ratio_limits(every, _LEAST)
-    axes.set_yscale("log")
-    axes.set_ylim(*limits)
-    ratio_axis(axes.yaxis, *limits)
-    axes.set_ylabel("newer / older release")
-    axes.set_xlim(-0.5, len(search.releases) - 0.3)
+            changed = pages.change(found.ratio, found.low, found.high)
+            said.append(f"{step.release} against {step.against} {changed}, {step.outcome}")
+    ends = (min(every) / 1.05, max(every) * 1.05)
     stride = -(-len(search.releases) // _MOST_LABELS)
-    axes.set_xticks(range(0, len(search.releases), stride), search.releases[::stride])
-    return figure
+    names = ["" if at % stride else name for at, name in enumerate(search.releases)]
+    releases = pages.named_axis(names, f"release; hollow: not against {search.releases[0]}")
+    sides = (releases.scale.low, releases.scale.high)
+    marks.insert(0, pages.Mark("line", tuple((x, 1.0) for x in sides), "dim", "no change"))
+    if search.conclusion == "named" and search.first_bad is not None:
+        x = search.releases.index(search.first_bad) - 0.5
+        marks.insert(0, pages.Mark("line", tuple((x, y) for y in ends), "bad", dashed=True))
+    y = pages.axis("", *ends, lambda value: f"{pages.digits(value)}x", log=True)
+    title = f"{operation}: time with the newer release over that with the older one"
+    return pages.Chart(title, "; ".join(said), releases, y, tuple(marks))
 
 
-def search_document(search: ReleaseSearch) -> doc.Document:
-    """Returns a search for people; a terminal has seen its steps, and is told the answer."""
-    said = doc.Paragraph(doc.Span(answer(search), strong=True))
-    operations = dict.fromkeys(found.operation for step in search.steps for found in step.ratios)
-    drawn = (
-        doc.Figure(
-            f"Ratio of {operation} by release: filled against {search.releases[0]}, hollow against "
-            "another",
-            functools.partial(ratio_figure, search, operation),
-            file=f"{index}.png",
-        )
-        for index, operation in enumerate(operations)
-    )
-    elements: tuple[doc.Element, ...] = (
-        doc.Heading(f"Search over {len(search.releases)} releases of {search.package}", level=1),
-        said,
-        *drawn,
-        doc.Heading("Steps"),
-        _steps(search),
-        doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
-    )
-    return doc.Document(title=f"Releases of {search.package}", elements=elements, brief=(said,))
-
-
-def _steps(search: ReleaseSearch) -> doc.Table:
+def _steps(search: ReleaseSearch, operations: Container[str]) -> pages.Table:
     rows = [
-        doc.Row(
+        pages.Row(
             (
                 str(number),
-                doc.Span(step.release),
-                doc.Span(step.against),
+                step.release,
+                step.against,
                 _PURPOSES[step.purpose],
-                doc.Span.judged(step.outcome),
-                doc.Span(", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios)),
-                doc.Span(", ".join(map(_interval, step.ratios))),
-                doc.Span(step.why),
+                pages.Cell(step.outcome, _ROLES[step.outcome], f"{step.folder}/verdicts.html"),
+                ", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios),
+                _changes(step, operations),
+                step.why,
             )
         )
         for number, step in enumerate(search.steps, start=1)
     ]
-    kinds = {"step": "number", "for": "fixed", "verdict": "fixed", "in words": "prose"}
-    columns = tuple(doc.Column(heading, kinds.get(heading, "text")) for heading in HEADINGS)  # type: ignore[arg-type]
-    return doc.Table(columns, tuple(rows))
+    names = ("release", "against", "for", "verdict", "ratio", "change")
+    columns = pages.columns("step#", *names, "in words~")
+    return pages.Table(columns, tuple(rows))

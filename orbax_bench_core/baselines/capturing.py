@@ -208,7 +208,7 @@ def _without_a_name(what: str, code: Source) -> str:
 
 
 def _previous(registry: store.Registry) -> dict[str, str | None]:
-    """Returns what the points of the last promotion had before it."""
+    """Returns the noted baselines that the last promotion replaced."""
     log = registry.promotions()
     if not log:
         raise UserError("nothing was promoted yet, so there is no previous baseline")

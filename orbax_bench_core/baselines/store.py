@@ -16,15 +16,14 @@ import pydantic
 from orbax_bench_core import config, files
 from orbax_bench_core.errors import Problem, UserError, first_fault, shown
 from orbax_bench_core.provenance import Source, package_version
-from orbax_bench_core.records import SCHEMA_VERSION, Record, SchemaVersion
+from orbax_bench_core.records import Record, Versioned, parsed_file
 
 _CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
-class Baseline(files.ResultModel):
+class Baseline(Versioned):
     """Samples of one sweep point in one run."""
 
-    schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
     point_id: str  # id of the sweep point, which is also the name of the file
     commit: str  # revision of the code under test, or `unknown`
     captured_at: datetime.datetime  # when it was captured, UTC
@@ -41,10 +40,9 @@ class CapturedPoint(files.ResultModel):
     repeats: int  # measured repeats
 
 
-class Capture(files.ResultModel):
+class Capture(Versioned):
     """Capture of one run; its raw samples lie in the folder of the same name."""
 
-    schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
     id: str  # unique id, which begins with the date
     revision: str  # what it is filed under: a label, or the revision of the code under test
     captured_at: datetime.datetime  # when it was captured, UTC
@@ -62,10 +60,9 @@ class Capture(files.ResultModel):
         return f"{self.revision}/{self.id}"
 
 
-class Promotion(files.ResultModel):
+class Promotion(Versioned):
     """One change of what the baseline is."""
 
-    schema_version: SchemaVersion = SCHEMA_VERSION  # version of this layout
     # one more than the highest that was there, so that clocks decide nothing. Two that were made at
     # the same moment have the same number; both count, ordered by id.
     number: int
@@ -74,7 +71,7 @@ class Promotion(files.ResultModel):
     # the capture that each point's baseline became, by point id; None when it has none from then on
     points: dict[str, str | None]
     by: dict[str, str] = {}  # user, host and version that promoted
-    note: str = ""  # why, in the words of whoever did it
+    note: str = ""  # why, in the words of the person who did it
 
 
 def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:
@@ -246,12 +243,11 @@ def registry_path(path: str) -> files.AnyPath:
 def read_model(file: files.AnyPath, model: type[Model], what: str) -> Model:
     """Reads one file, which messages call a `what`."""
     try:
-        return model.model_validate_json(files.read_at_most(file))
+        return parsed_file(model, files.read_at_most(file), file)
     except OSError as error:
         raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
     except pydantic.ValidationError as error:
-        field = model.model_fields.get("schema_version")
-        version = SCHEMA_VERSION if field is None else field.default
+        version = model.model_fields["schema_version"].default
         said = f"not a {what} of schema version {version}: {first_fault(error)}"
         raise UserError(Problem(said, file=str(file))) from None
 

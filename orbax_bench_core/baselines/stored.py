@@ -14,7 +14,7 @@ from orbax_bench_core.baselines import store
 from orbax_bench_core.baselines.capturing import capture_run, resolved
 from orbax_bench_core.baselines.naming import resolve_baseline
 from orbax_bench_core.config import Arm
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import Problem, UserError, first_fault
 from orbax_bench_core.files import AnyPath, ResultModel, at_once, read_at_most
 from orbax_bench_core.records import Record, Run, RunDirectory
 from orbax_bench_core.sweep import Pair, SweepPoint, is_builtin, names_of, short_name
@@ -41,7 +41,7 @@ class Summary(ResultModel):
     schema_version: Literal[1] = 1  # version of that layout
     # statistics over the hosts of the mean over the repeats, by operation and metric
     metrics: dict[str, dict[str, pydantic.FiniteFloat]]
-    # class of the benchmark and digest of its options; empty where it is unknown
+    # class of the benchmark and digest of its options; empty if it is unknown
     benchmark_name: str = ""
     config: dict[str, Any] = {}  # the options
     manifest: dict[str, Any] = {}  # what ran, and on what
@@ -88,7 +88,11 @@ def read_summary(path: str) -> Summary | None:
         return None
     if not isinstance(raw, dict) or "metrics" not in raw:
         return None
-    return store.read_model(file, Summary, "baseline of Orbax's own framework")
+    try:
+        return Summary.model_validate(raw)
+    except pydantic.ValidationError as error:  # its versions are not those of orbax-bench
+        said = f"not a baseline of Orbax's own framework of schema version 1: {first_fault(error)}"
+        raise UserError(Problem(said, file=str(file))) from None
 
 
 def capture_into(run: RunDirectory, directory: str) -> tuple[AnyPath, dict[str, str]]:

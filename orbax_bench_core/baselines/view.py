@@ -161,7 +161,7 @@ def code(provenance: Mapping[str, Any]) -> str:
 
 
 def machine(provenance: Mapping[str, Any]) -> str:
-    """Returns what it ran on: CPU, device unless that is the CPU, and kind of storage."""
+    """Returns the CPU, the device unless that is the CPU, and the kind of storage."""
     host, devices = _block(provenance, "host"), _block(provenance, "devices")
     said = [f"{host.get('cpu_count', '?')} x {host.get('cpu', UNKNOWN)}"]
     if devices.get("kind", "cpu") != "cpu":

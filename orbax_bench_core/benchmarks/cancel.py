@@ -137,7 +137,7 @@ class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
         """Begins a save, cancels it, and saves the next step."""
         import jax
 
-        from orbax_bench_core.state import tree_bytes
+        from orbax_bench_core.state import tree_bytes, without_host_copies
 
         metrics, options = Metrics(), context.options
         tree = jax.block_until_ready(needs.require_tree(context, "v1_cancel"))
@@ -158,6 +158,7 @@ class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
                     in_progress=checkpointer.is_saving_in_progress,
                     cancel=lambda: _cancel(metrics, checkpointer),
                 )
+                tree = without_host_copies(tree)
                 with metrics.measure("save_blocking"):
                     checkpointer.save_async(last, tree)
             with metrics.measure("save_background"):

@@ -1,14 +1,17 @@
 """Steps saved, kept and deleted by Orbax's v0 `CheckpointManager`."""
 
+import contextlib
 import dataclasses
 import functools
-import operator
-from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from orbax_bench_core import authoring
-from orbax_bench_core.benchmarks.support import saving
-from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
+from orbax_bench_core.benchmarks.support import replicas, saving
+from orbax_bench_core.benchmarks.support.needs import (
+    require_arrays,
+    require_orbax_module,
+    require_tree,
+)
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, delete_if_scarce, later
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.measure import Metrics
@@ -28,6 +31,9 @@ class CheckpointManagerOptions(BoundedOptions):
         keep_period: Also keep every step that is a multiple of this; null keeps no other.
         best_fn: Keep the best checkpoints by a loss that is saved with each, in place of the
             latest: `min` those of the smallest loss, `max` of the largest; null goes by age.
+        lightweight_initialize: Open the manager once more, over all checkpoints that it kept, as
+            after a restart: true without reading the metadata of each, false with. Null does not
+            open it again.
     """
 
     save_interval_steps: authoring.Sweepable[int] = 1
@@ -38,6 +44,7 @@ class CheckpointManagerOptions(BoundedOptions):
     )
     keep_period: authoring.Sweepable[int | None] = later(None)
     best_fn: authoring.Sweepable[Literal["min", "max"] | None] = later(None)
+    lightweight_initialize: authoring.Sweepable[bool | None] = later(None)
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1}
 
@@ -47,8 +54,9 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
     """Measures `save_blocking`, `save_background` and `save` of each step, and one `restore`.
 
     A step that the manager passes over is `skip`, and a save that is not asynchronous has no
-    `save_background`. Each checkpoint holds the tree, a JSON item and
-    the state of a NumPy random generator; all three are verified outside the clock.
+    `save_background`. With `lightweight_initialize` also `create_checkpoint_manager`, over the
+    checkpoints that were kept. Each checkpoint holds the tree, a JSON item and the state of a NumPy
+    random generator; all three are verified outside the clock.
     """
 
     def test_fn(
@@ -65,38 +73,53 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         tree, directory = require_tree(context, "checkpoint_manager"), context.path / "steps"
         num_bytes, target = tree_bytes(tree), saving.restore_target(tree)
         generator = np.random.RandomState(0).get_state()
-        best, loss_of = _by_loss(options)
-        arguments = ocp.args.Composite(
-            pytree=ocp.args.StandardSave(tree),
-            json_item=ocp.args.JsonSave(_JSON),
-            np_random_key=ocp.args.NumpyRandomKeySave(generator),
-        )
-        with saving.open_checkpoint_manager(
+        best: dict[str, Any] = {}
+        if options.best_fn is not None:
+            best = {"best_fn": saving.LOSS_OF, "best_mode": options.best_fn}
+
+        def arguments(state: Any) -> Any:
+            return ocp.args.Composite(
+                pytree=ocp.args.StandardSave(state),
+                json_item=ocp.args.JsonSave(_JSON),
+                np_random_key=ocp.args.NumpyRandomKeySave(generator),
+            )
+
+        opened = functools.partial(
+            saving.open_checkpoint_manager,
             directory,
             save_interval_steps=options.save_interval_steps,
             max_to_keep=options.max_to_keep,
             enable_async_checkpointing=options.async_enabled,
             keep_period=options.keep_period,
+            lightweight_initialize=bool(options.lightweight_initialize),
             **best,
-        ) as manager:
-            offer = functools.partial(saving.measure_step, asynchronous=options.async_enabled)
-            saved = [
-                step
-                for step in range(options.train_steps)
-                if offer(metrics, context, manager, step, tree, arguments, **loss_of(step))
-            ]
-            saving.check_steps(manager, _kept(options, saved))
-            last = _kept(options, saved)[-1]
+        )
+        with opened() as manager:
+            saved = []
+            for step in range(options.train_steps):
+                more: dict[str, Any] = {"asynchronous": options.async_enabled}
+                if best:
+                    more["metrics"] = saving.loss_at(step)
+                offered = (metrics, context, manager, step, tree, arguments)
+                saved += [step] * saving.measure_step(*offered, **more)
+            kept = _kept(options, saved)
+            saving.check_steps(manager, kept)
+            last = kept[-1]
             delete_if_scarce(tree)
-            arguments = ocp.args.Composite(
+            wanted = ocp.args.Composite(
                 pytree=ocp.args.StandardRestore(target),
                 json_item=ocp.args.JsonRestore(),
                 np_random_key=ocp.args.NumpyRandomKeyRestore(),
             )
             context.prepare_load("restore", directory / str(last))
             with metrics.measure("restore", num_bytes=num_bytes):
-                restored = manager.restore(last, args=arguments)
+                restored = manager.restore(last, args=wanted)
                 jax.block_until_ready(restored["pytree"])
+        if options.lightweight_initialize is not None:
+            with metrics.measure("create_checkpoint_manager"):
+                reopened = opened()
+            with reopened as manager:
+                saving.check_steps(manager, kept)
         context.verify(restored["pytree"])
         context.verify(
             {"json_item": restored["json_item"], "np_random_key": restored["np_random_key"]},
@@ -106,33 +129,15 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
         return authoring.TestResult(metrics=metrics)
 
 
-_LOSS: Final = "loss"
-
-
-def _by_loss(
-    options: CheckpointManagerOptions,
-) -> tuple[dict[str, Any], Callable[[int], dict[str, Any]]]:
-    """Returns what makes a manager go by the loss, and what a save of a step takes for that."""
-    if options.best_fn is None:
-        return {}, lambda _: {}
-    best = {"best_fn": operator.itemgetter(_LOSS), "best_mode": options.best_fn}
-    return best, lambda step: {"metrics": {_LOSS: _loss(step)}}
-
-
-def _loss(step: int) -> float:
-    """Returns the loss of a step, which falls, and rises at times, as in a training."""
-    return 1 / (step + 1) + 0.5 * (step % 2)
-
-
 def _kept(options: CheckpointManagerOptions, saved: list[int]) -> list[int]:
     """Returns the steps that a manager should hold at the end, in order."""
     if options.best_fn is None:
-        ranked = saved
+        kept = saved[-options.max_to_keep :]
     else:
-        ranked = sorted(saved, key=_loss, reverse=options.best_fn == "min")
+        kept = saving.best_steps(saved, options.best_fn, options.max_to_keep)
     period = options.keep_period
     of_period = [] if period is None else [step for step in saved if step % period == 0]
-    return sorted({*ranked[-options.max_to_keep :], *of_period})
+    return sorted({*kept, *of_period})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -143,11 +148,15 @@ class CheckpointManagerPerfOptions(BoundedOptions):
         use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
         use_zarr3: Store arrays as Zarr v3 rather than v2.
         train_steps: How many steps to train; each is saved.
+        enable_per_process_directory_creation: Have each process make a checkpoint of its own, of
+            all shards that it holds, in a folder of its own, as local tiers do on local disks; such
+            a tree has arrays alone.
     """
 
     use_ocdbt: authoring.Sweepable[bool] = True
     use_zarr3: authoring.Sweepable[bool] = False
     train_steps: authoring.Sweepable[int] = 20
+    enable_per_process_directory_creation: authoring.Sweepable[bool] = later(False)
 
     least = {"train_steps": 1}
 
@@ -176,28 +185,43 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
         tree, directory = require_tree(context, "checkpoint_manager_perf"), context.path / "steps"
         target = saving.restore_target(tree)
         # The handler is given, not implied: what is implied ignores both options.
+        handled: dict[str, Any] = {}
+        managed: dict[str, Any] = {}
+        if options.enable_per_process_directory_creation:
+            require_arrays(context, "checkpoint_manager_perf")
+            directory /= f"process_{jax.process_index()}"
+            handled, managed = _per_process()
         handler = ocp.PyTreeCheckpointHandler(
-            use_ocdbt=options.use_ocdbt, use_zarr3=options.use_zarr3
+            use_ocdbt=options.use_ocdbt, use_zarr3=options.use_zarr3, **handled
         )
         training = Training(tree, matrix_size=1)
         training.steps(1)  # compiles
         last = options.train_steps - 1
         policies = require_orbax_module("checkpoint_managers", "checkpoint_manager_perf")
-        with saving.open_checkpoint_manager(
-            directory,
-            handlers={"pytree_item": handler},
-            save_decision_policy=policies.ContinuousCheckpointingPolicy(),
-            preservation_policy=policies.LatestN(n=1),
-        ) as manager:
+        with (
+            replicas.hosts_in_step() if managed else contextlib.nullcontext(),
+            saving.open_checkpoint_manager(
+                directory,
+                handlers={"pytree_item": handler},
+                save_decision_policy=policies.ContinuousCheckpointingPolicy(),
+                preservation_policy=policies.LatestN(n=1),
+                **managed,
+            ) as manager,
+        ):
             for step in range(options.train_steps):
                 with metrics.measure("train_step"):
                     training.steps(1)
                 if step == last:
                     training.restart()
-                state = training.state
-                arguments = ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(state))
-                saving.measure_step(metrics, context, manager, step, state, arguments)
-                del state, arguments  # the next step takes their buffers
+                # No name holds the state: the next step takes its buffers.
+                saving.measure_step(
+                    metrics,
+                    context,
+                    manager,
+                    step,
+                    training.state,
+                    lambda state: ocp.args.Composite(pytree_item=ocp.args.PyTreeSave(state)),
+                )
             saving.check_steps(manager, [last])
             del training
             arguments = ocp.args.Composite(pytree_item=saving.pytree_restore(target, item=target))
@@ -207,6 +231,22 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
                 jax.block_until_ready(restored)
         context.verify(restored)
         return authoring.TestResult(metrics=metrics)
+
+
+def _per_process() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the options of a handler and of its manager by which no process is the first one."""
+    import jax
+    import orbax.checkpoint as ocp
+
+    alone = ocp.options.MultiprocessingOptions(primary_host=None)
+    arrays = ocp.type_handlers.ArrayHandler(
+        primary_host=None, replica_id=None, use_replica_parallel=False
+    )
+    registry = ocp.type_handlers.create_type_handler_registry((jax.Array, arrays))
+    return (
+        {"multiprocessing_options": alone, "type_handler_registry": registry},
+        {"multiprocessing_options": alone, "enable_per_process_directory_creation": True},
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -267,9 +307,14 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
         metrics, options = Metrics(), context.options
         tree, directory = require_tree(context, "deleter"), context.path / "steps"
         _require_deletable(options, directory)
-        arguments = ocp.args.Composite(
-            pytree=ocp.args.StandardSave(tree), json_item=ocp.args.JsonSave({"a": 1})
-        )
+
+        def arguments(state: Any) -> Any:
+            items = {
+                "pytree": ocp.args.StandardSave(state),
+                "json_item": ocp.args.JsonSave({"a": 1}),
+            }
+            return ocp.args.Composite(**items)
+
         with saving.open_checkpoint_manager(
             directory,
             save_interval_steps=options.save_interval_steps,

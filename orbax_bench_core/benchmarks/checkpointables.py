@@ -2,17 +2,18 @@
 
 import dataclasses
 import json
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, Literal
 
 from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support import dividing, saving
-from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     BoundedOptions,
     MeasuringOptions,
+    await_all_hosts,
     delete,
     delete_if_scarce,
+    later,
 )
 from orbax_bench_core.measure import Metrics
 
@@ -36,7 +37,7 @@ class _Iterator:
         return write()
 
     async def load(self, directory: Any) -> Awaitable[None]:
-        """Returns what reads the position in the background."""
+        """Returns the object that reads the position in the background."""
 
         async def read() -> None:
             self.position = json.loads(self._file(directory).read_text())
@@ -58,10 +59,13 @@ class CheckpointablesOptions(BoundedOptions, MeasuringOptions):
             save blocks.
         tree_items: Into how many trees of about the same bytes the checkpoint is divided, each of
             which is an item of its own, such as parameters and state of the optimizer.
+        deletion: Delete the first tree, and then the checkpoint: `blocking`, or in the
+            `background`; null deletes nothing.
     """
 
     async_enabled: authoring.Sweepable[bool] = True
     tree_items: authoring.Sweepable[int] = 2
+    deletion: authoring.Sweepable[Literal["blocking", "background"] | None] = later(None)
 
     least = {"tree_items": 1}
 
@@ -72,47 +76,45 @@ class Checkpointables(authoring.BenchmarksGenerator[CheckpointablesOptions]):
 
     A step has several items: trees, a configuration in JSON and the position of a data iterator,
     which saves itself (`StatefulCheckpointable`). `load` reads all of them, `load_one` the first
-    tree, and `metadata` no array. A save that is not asynchronous has no `save_background`. All
-    that was loaded is verified outside the clock.
+    tree, and `metadata` no array. A save that is not asynchronous has no `save_background`. With
+    `deletion` also `delete_one`, of the first tree, and `delete`, of the rest; in the background
+    `delete_one_blocking` and `delete_blocking` are the parts before they return. All that was
+    loaded is verified outside the clock, and so is what is left.
     """
 
     def test_fn(
         self, context: authoring.TestContext[CheckpointablesOptions]
     ) -> authoring.TestResult:
         """Saves all items, loads all, loads one, and asks for the metadata."""
-        import jax
-
         from orbax_bench_core.state import digest, orbax_api, tree_bytes
 
-        metrics, options = Metrics(), context.options
-        tree, path = require_tree(context, "checkpointables"), context.path / "step"
-        dividing.require_dicts(tree, "checkpointables")
+        metrics, options, path = Metrics(), context.options, context.path / "step"
+        tree = dividing.require_dicts(context, "checkpointables")
         parts = dividing.divided(tree, options.tree_items, "checkpointables")
         first, num_bytes = digest(parts[0]), tree_bytes(tree)
         trees = {f"tree_{index}": part for index, part in enumerate(parts)}
         targets = {name: saving.load_target(part) for name, part in trees.items()}
         items = {**trees, "config": _CONFIG, "iterator": _Iterator(_POSITION)}
-        jax.block_until_ready(tree)
-        save = orbax_api.save_items_async if options.async_enabled else orbax_api.save_items
         orbax = orbax_api.make_context()
         orbax_api.store_as_json(orbax, "config")
+
+        def load(operation: str, wanted: Mapping[str, Any], size: int) -> dict[str, Any]:
+            found: dict[str, Any] = saving.measure_load(
+                *(metrics, context, operation, path),
+                lambda: orbax_api.load_items(path, wanted),
+                num_bytes=size,
+            )
+            return found
+
         with orbax:
-            saving.measure_parts(
-                metrics,
-                context,
-                path,
-                lambda: save(path, items),
-                saving.await_result if options.async_enabled else None,
-                num_bytes=num_bytes,
-                collectors=options.collectors,
+            saving.measure_save_by(
+                *(metrics, context, path, items),
+                orbax_api.save_items,
+                orbax_api.save_items_async,
             )
             delete_if_scarce(tree)
             iterator = _Iterator(0)
-            context.prepare_load("load", path)
-            with metrics.measure("load", options.collectors, num_bytes=num_bytes):
-                wanted = {**targets, "config": None, "iterator": iterator}
-                loaded = orbax_api.load_items(path, wanted)
-                jax.block_until_ready([loaded[name] for name in trees])
+            loaded = load("load", {**targets, "config": None, "iterator": iterator}, num_bytes)
             context.verify(dividing.merged([loaded[name] for name in trees]))
             context.verify(
                 {"config": loaded["config"], "position": iterator.position},
@@ -120,17 +122,44 @@ class Checkpointables(authoring.BenchmarksGenerator[CheckpointablesOptions]):
                 against="saved",
             )
             delete(loaded)
-            context.prepare_load("load_one", path)
-            wanted = {"tree_0": targets["tree_0"]}
-            size = tree_bytes(parts[0])
-            with metrics.measure("load_one", options.collectors, num_bytes=size):
-                loaded = jax.block_until_ready(orbax_api.load_items(path, wanted))
+            loaded = load("load_one", {"tree_0": targets["tree_0"]}, tree_bytes(parts[0]))
             context.verify(loaded["tree_0"], first, against="saved")
             context.prepare_load("metadata", path)
             with metrics.measure("metadata", options.collectors):
                 described = orbax_api.describe_items(path)
-        if described.keys() != items.keys():
-            raise authoring.VerificationError(
-                f"the metadata should describe {sorted(items)}; they describe {sorted(described)}"
-            )
+            _check_items(described, items)
+            if options.deletion is not None:
+                _measure_deletion(metrics, context, path, "tree_0")
+                _check_items(orbax_api.describe_items(path), items.keys() - {"tree_0"})
+                _measure_deletion(metrics, context, path, None)
+                if path.exists():
+                    raise authoring.VerificationError(f"{path} was deleted, and is still there")
         return authoring.TestResult(metrics=metrics)
+
+
+def _check_items(described: Iterable[str], expected: Iterable[str]) -> None:
+    found, wanted = sorted(described), sorted(expected)
+    if found != wanted:
+        raise authoring.VerificationError(
+            f"the metadata should describe {wanted}; they describe {found}"
+        )
+
+
+def _measure_deletion(
+    metrics: Metrics,
+    context: authoring.TestContext[CheckpointablesOptions],
+    path: Any,
+    item: str | None,
+) -> None:
+    """Deletes one item of a checkpoint, or with None all that is left of it."""
+    from orbax_bench_core.state import orbax_api
+
+    operation = "delete" if item is None else "delete_one"
+    with metrics.measure(operation, context.options.collectors):
+        if context.options.deletion == "blocking":
+            orbax_api.delete(path, item)
+        else:
+            with metrics.measure(f"{operation}_blocking"):
+                begun = orbax_api.delete_async(path, item)
+            begun.result()
+    await_all_hosts(f"{operation} of {path}")

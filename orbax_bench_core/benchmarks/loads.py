@@ -52,7 +52,7 @@ class LoadOptions(MeasuringOptions):
             raise ValueError("give capture_digests_path or reference_digests_path, not both")
 
     def target(self, reference: existing.Reference) -> Any:
-        """Returns what to hand to `load`."""
+        """Returns the target to hand to `load`."""
         import jax
         import numpy as np
         from jax.sharding import Mesh, NamedSharding, PartitionSpec

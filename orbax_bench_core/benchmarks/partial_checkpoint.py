@@ -1,11 +1,11 @@
 """Parts of a checkpoint: saved piece by piece, and loaded without the rest."""
 
 import dataclasses
+import functools
 from typing import Any, Literal
 
 from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.support import dividing, saving
-from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
     delete,
@@ -61,9 +61,8 @@ class PartialCheckpoint(authoring.BenchmarksGenerator[PartialCheckpointOptions])
 
         from orbax_bench_core.state import digest, named_leaves, orbax_api, tree_bytes
 
-        metrics, options = Metrics(), context.options
-        tree, path = require_tree(context, "partial_checkpoint"), context.path / "ckpt"
-        dividing.require_dicts(tree, "partial_checkpoint")
+        metrics, options, path = Metrics(), context.options, context.path / "ckpt"
+        tree = dividing.require_dicts(context, "partial_checkpoint")
         num_bytes, target = tree_bytes(tree), saving.load_target(tree)
         names = _chosen(tree, options.loaded_share * num_bytes)
         part = dividing.only(tree, names)
@@ -77,24 +76,23 @@ class PartialCheckpoint(authoring.BenchmarksGenerator[PartialCheckpointOptions])
             wanted = jax.tree.unflatten(structure, filled)
         else:
             wanted = dividing.only(target, names)
-        jax.block_until_ready(tree)
+
+        def load(operation: str, target: Any, size: int) -> Any:
+            asked = functools.partial(orbax_api.load, path, target)
+            return saving.measure_load(metrics, context, operation, path, asked, num_bytes=size)
+
         with orbax_api.make_context():
             _measure_save(metrics, context, path, tree)
             delete_if_scarce(tree)
-            context.prepare_load("load", path)
-            with metrics.measure("load", options.collectors, num_bytes=num_bytes):
-                restored = jax.block_until_ready(orbax_api.load(path, target))
+            restored = load("load", target, num_bytes)
             context.verify(restored)
             delete(restored)
         loading = orbax_api.make_context()
         if options.left_out_by == "absence":
             orbax_api.load_what_is_given(loading)
         with loading:
-            context.prepare_load("load_part", path)
-            with metrics.measure("load_part", options.collectors, num_bytes=part_bytes):
-                loaded = orbax_api.load(path, wanted)
-                restored = jax.block_until_ready(dividing.only(loaded, names))
-        context.verify(restored, expected, against="saved")
+            loaded = load("load_part", wanted, part_bytes)
+        context.verify(dividing.only(loaded, names), expected, against="saved")
         metrics.notes["loaded part"] = [f"{part_bytes} of {num_bytes} bytes"]
         return authoring.TestResult(metrics=metrics)
 
@@ -124,21 +122,21 @@ def _measure_save(
     tree: Any,
 ) -> None:
     """Saves the tree, whole or in pieces, and measures it as `measure_parts` does."""
+    import jax
+
     from orbax_bench_core.state import orbax_api, tree_bytes
 
     options = context.options
-    whole = options.pieces is None
-    pieces = dividing.divided(tree, options.pieces or 1, "partial_checkpoint")
-    if options.async_enabled:
-        save = orbax_api.save_async if whole else orbax_api.save_piece_async
-    else:
-        save = orbax_api.save if whole else orbax_api.save_piece
+    if options.pieces is None:
+        save, save_async = orbax_api.save, orbax_api.save_async
+        saving.measure_save_by(metrics, context, path, tree, save, save_async)
+        return
+    pieces = dividing.divided(tree, options.pieces, "partial_checkpoint")
+    save_piece = orbax_api.save_piece_async if options.async_enabled else orbax_api.save_piece
 
     def begin(piece: Any) -> Any:
-        if whole:
-            return save(path, piece)
         with metrics.measure("save_piece", num_bytes=tree_bytes(piece)):
-            return save(path, piece)
+            return save_piece(path, piece)
 
     def finish(begun: Any) -> None:
         # Orbax 0.12.8 lets a piece begin while the one before is being written, and both fail.
@@ -148,14 +146,12 @@ def _measure_save(
             begun = begin(piece)
         if begun is not None:
             begun.result()
-        if not whole:
-            with metrics.measure("finalize"):
-                orbax_api.finalize_pieces(path)
+        with metrics.measure("finalize"):
+            orbax_api.finalize_pieces(path)
 
+    jax.block_until_ready(tree)
     saving.measure_parts(
-        metrics,
-        context,
-        path,
+        *(metrics, context, path),
         lambda: begin(pieces[0]) if options.async_enabled else finish(begin(pieces[0])),
         finish if options.async_enabled else None,
         num_bytes=tree_bytes(tree),

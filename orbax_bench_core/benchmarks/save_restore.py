@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,7 +19,11 @@ from orbax_bench_core.benchmarks.support.options import (
     delete_if_scarce,
     gib_to_bytes,
 )
-from orbax_bench_core.benchmarks.support.saving import await_result, load_target, measure_parts
+from orbax_bench_core.benchmarks.support.saving import (
+    load_target,
+    measure_load,
+    measure_save_by,
+)
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -83,39 +88,23 @@ def measure_save(
     meanwhile: contextlib.AbstractContextManager[object] | None = None,
 ) -> None:
     """Saves once with Orbax, and measures it as `measure_parts` does."""
-    import jax
+    from orbax_bench_core.state import orbax_api
 
-    from orbax_bench_core.state import orbax_api, tree_bytes
-
-    options = context.options
-    jax.block_until_ready(tree)
-    save = orbax_api.save_async if options.async_enabled else orbax_api.save
-    measure_parts(
-        metrics,
-        context,
-        path,
-        lambda: save(path, tree),
-        await_result if options.async_enabled else None,
-        num_bytes=tree_bytes(tree),
-        collectors=options.collectors,
-        meanwhile=meanwhile,
-    )
+    save, save_async = orbax_api.save, orbax_api.save_async
+    measure_save_by(metrics, context, path, tree, save, save_async, meanwhile=meanwhile)
 
 
 def measure_round_trip(
     metrics: Metrics, context: authoring.TestContext[SaveRestoreOptions], tree: Any
 ) -> Any:
     """Saves once as `measure_save` does, measures one `load`, and returns what was loaded."""
-    import jax
-
     from orbax_bench_core.state import orbax_api, tree_bytes
 
     path, num_bytes, target = context.path / "ckpt", tree_bytes(tree), load_target(tree)
     measure_save(metrics, context, path, tree)
     delete_if_scarce(tree)
-    context.prepare_load("load", path)
-    with metrics.measure("load", context.options.collectors, num_bytes=num_bytes):
-        return jax.block_until_ready(orbax_api.load(path, target))
+    load = functools.partial(orbax_api.load, path, target)
+    return measure_load(metrics, context, "load", path, load, num_bytes=num_bytes)
 
 
 @authoring.benchmark_options(SaveRestoreOptions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -10,7 +11,7 @@ from orbax_bench_core import authoring
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.benchmarks.support.needs import require_one_process, require_tree
 from orbax_bench_core.benchmarks.support.options import delete_if_scarce, gib_to_bytes, later
-from orbax_bench_core.benchmarks.support.saving import load_target
+from orbax_bench_core.benchmarks.support.saving import load_target, measure_load
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class StagedSaveOptions(SaveRestoreOptions):
         deepcopy_host_arrays: Copy NumPy arrays before a save goes on, so that a training may change
             them; false saves that memory. It needs host_arrays.
         create_directories_asynchronously: Make the folders of a checkpoint in the background.
-        enable_pinned_host_transfer: Copy off the devices into pinned memory; null does so on GPUs.
+        enable_pinned_host_transfer: Copy off the devices into pinned memory; null leaves it to
+            Orbax, whose v1 interface then does not (0.12.8), on GPUs neither.
         ocdbt_target_data_file_size: Size in bytes at which a new data file is begun; 0 sets no
             limit, null takes Orbax's own (2 GB). Needs use_ocdbt and use_zarr3.
         min_slice_bytes_for_replica_parallel: Least bytes of an array that a replica writes; of
@@ -171,8 +173,6 @@ class StagedSave(authoring.BenchmarksGenerator[StagedSaveOptions]):
 
     def test_fn(self, context: authoring.TestContext[StagedSaveOptions]) -> authoring.TestResult:
         """Runs one save, or several, and one load."""
-        import jax
-
         from orbax_bench_core.state import orbax_api, tree_bytes
 
         metrics, options = Metrics(), context.options
@@ -193,9 +193,8 @@ class StagedSave(authoring.BenchmarksGenerator[StagedSaveOptions]):
                 measure_save(metrics, context, path, saved)
             del saved
             delete_if_scarce(tree)
-            context.prepare_load("load", paths[-1])
-            with metrics.measure("load", options.collectors, num_bytes=num_bytes):
-                restored = jax.block_until_ready(orbax_api.load(paths[-1], target))
+            load = functools.partial(orbax_api.load, paths[-1], target)
+            restored = measure_load(metrics, context, "load", paths[-1], load, num_bytes=num_bytes)
         context.verify(restored, expected, against="saved")
         return authoring.TestResult(metrics=metrics)
 

@@ -69,7 +69,11 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 
     def is_valid(self) -> bool:
-        """A job saves once before it ends; a disk may be wiped where Orbax itself has a copy."""
+        """A job saves before it ends, and `wiped` needs `tier: local`.
+
+        A replicator's disk is filled again by a service of the platform (multi-tier checkpointing
+        of GKE), no part of Orbax.
+        """
         saves = self.train_steps >= self.save_interval_steps
         return saves and super().is_valid() and (self.tier == "local" or not self.wiped)
 

@@ -163,6 +163,9 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
             directories = make_directories(context, "steps")
             kind = needs.require_orbax_module(_MODULE, _EMERGENCY).CheckpointManager
 
+            def arguments(state: Any) -> Any:
+                return ocp.args.Composite(state=ocp.args.PyTreeSave(state))
+
             def opened() -> contextlib.closing[Any]:
                 return open_two_tier_manager(
                     metrics, context, kind, directories, options.manager_options()
@@ -170,7 +173,6 @@ class EmergencyCheckpointManager(BenchmarksGenerator[EmergencyCheckpointManagerO
 
             with opened() as manager:
                 for step in range(options.train_steps):
-                    arguments = ocp.args.Composite(state=ocp.args.PyTreeSave(tree))
                     saving.measure_step(metrics, context, manager, step, tree, arguments)
                     if step % options.local_save_interval_steps == 0:
                         _restore_emergency(metrics, context, manager, step)
@@ -244,11 +246,14 @@ def _train(
     composite = needs.require_orbax_module(f"{_PACKAGE}.args", _P2P).Composite
     directories = make_directories(context, source)
     kind = needs.require_orbax_module(f"{_PACKAGE}.checkpoint_manager", _P2P).CheckpointManager
+
+    def arguments(state: Any) -> Any:
+        return composite(state=ocp.args.PyTreeSave(state))
+
     with open_two_tier_manager(
         metrics, context, kind, directories, options.manager_options()
     ) as manager:
         for step in range(options.train_steps):
-            arguments = composite(state=ocp.args.PyTreeSave(context.pytree))
             saving.measure_step(metrics, context, manager, step, context.pytree, arguments)
             if _is_restored(options, source, step):
                 _lose(manager, directories[0] / str(step), source)

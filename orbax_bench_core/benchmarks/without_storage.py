@@ -79,7 +79,7 @@ class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptio
 
 
 def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any:
-    """Returns what a replica brings to a broadcast, which consumes it: its values, or zeros."""
+    """Returns the input of a replica to a broadcast, which consumes it: its values, or zeros."""
     import jax
     import jax.numpy as jnp
 

@@ -36,6 +36,9 @@ OutputDirectory = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+ShowDetails = Annotated[
+    bool, typer.Option("--details", help="Print all that the page has, not only the answer.")
+]
 Html = Annotated[str | None, typer.Option(metavar="FILE", help="Also write a page.")]
 Markdown = Annotated[str | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
 LocalDirectory = Annotated[
@@ -190,6 +193,7 @@ class MeasureFlags:
     verbose: Verbose = False
     quiet: Quiet = False
     log_format: LogFormatOption = "text"
+    details: ShowDetails = False
     as_json: AsJson = False
 
 

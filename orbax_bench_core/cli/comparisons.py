@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
 
 
-@arguments.takes_measure_flags(without=("as_json",))
+@arguments.takes_measure_flags(without=("as_json", "details"))
 def ab(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,
@@ -161,7 +161,7 @@ def bisect(
     measure_by(measure, suite, output_directory, flags, tells=False)
 
 
-@arguments.takes_measure_flags(without=("local_directory", "as_json"))
+@arguments.takes_measure_flags(without=("local_directory", "as_json", "details"))
 def upgrade(
     old: Annotated[
         str | None,

@@ -45,7 +45,7 @@ def load_for_hosts(
 
 
 def name_in(suite: str) -> str | None:
-    """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
+    """Returns the name of a suite that may be wrong otherwise; None if even that is missing."""
     from orbax_bench_core.config import name_of
     from orbax_bench_core.files import read_at_most
 

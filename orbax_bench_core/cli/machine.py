@@ -73,7 +73,7 @@ def _devices() -> str:
 
 
 def probe_devices() -> dict[str, Any] | str:
-    """Returns what JAX says of its devices, or the reason why it does not."""
+    """Returns JAX's description of its devices, or the reason why it has none."""
     # It is asked in a process of its own: this one must not hold a device.
     try:
         process = subprocess.run(

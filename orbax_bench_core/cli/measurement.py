@@ -24,6 +24,7 @@ from orbax_bench_core.steps import Conclusion, Experiment, NothingFound, Notifie
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from orbax_bench_core import pages
     from orbax_bench_core.analysis.verdicts import PointVerdict
     from orbax_bench_core.document import Document
 
@@ -141,14 +142,14 @@ class Measurement:
 
 
 def stopped(stop: BaseException) -> tuple[str, int]:
-    """Returns what to say of something that has stopped a measurement, and the exit code."""
+    """Returns the message about an error that stopped a measurement, and the exit code."""
     if isinstance(stop, KeyboardInterrupt):
         return "interrupted", Exit.INTERRUPTED
     return f"stopped: {stop}", Exit.FAILED
 
 
 def unwritten(failure: OSError, verb: str, root: str) -> str:
-    """Returns what to do when the results of a run cannot be written; `verb` writes them again."""
+    """Returns the advice when the results of a run cannot be written; `verb` writes them again."""
     return (
         f"cannot write the results to {root}: {failure}\nEvery record is kept: make room, or make "
         f"it writable, then `{command(verb, root)}`"
@@ -177,7 +178,8 @@ def conclude_again(
         raise UserError(f"cannot write into {run.root}: {failure}") from None
     Notifiers.of().renew_site(directory)
     assert found.document is not None
-    show_answer(found.answer, found.document, found.page, as_json=flags.as_json)
+    how = {"as_json": flags.as_json, "details": flags.details}
+    show_answer(found.answer, found.document, found.page, **how)
     raise typer.Exit(exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive))
 
 
@@ -198,7 +200,7 @@ class Reporter:
         self._progress = new_console(quiet=True) if flags.quiet else self._console
 
     def view(self, session: execute.Session) -> execute.Watcher:
-        """Returns what shows the progress of a session."""
+        """Returns the display of a session's progress."""
         if self._json_log is not None:
             return self._json_log
         if session.suite.suite.arms is None:
@@ -222,14 +224,15 @@ class Reporter:
         for part in what.split("\n") if isinstance(what, str) else (what,):
             show(part, self._progress)
 
-    def line(self, what: Document | str) -> None:
+    def line(self, what: Document | pages.Document | str) -> None:
         """Shows a part of the result."""
         for part in what.split("\n") if isinstance(what, str) else (what,):
-            show(part, self._console)
+            show(part, self._console, details=self._flags.details)
 
-    def answer(self, found: BaseModel, document: Document, page: str) -> None:
+    def answer(self, found: BaseModel, document: pages.Document, page: str) -> None:
         """Prints an answer on standard output: as JSON and nothing else, or for people."""
-        show_answer(found, document, page, as_json=self._flags.as_json)
+        how = {"as_json": self._flags.as_json, "details": self._flags.details}
+        show_answer(found, document, page, **how)
 
     def log(self, event: str, **fields: Any) -> None:
         """Writes an event to the log for machines."""

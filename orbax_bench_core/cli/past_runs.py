@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orbax_bench_core.cli import arguments, terminal
-from orbax_bench_core.cli.arguments import AsJson, parse_size
+from orbax_bench_core.cli.arguments import AsJson, ShowDetails, parse_size
 from orbax_bench_core.exit_codes import Exit, exit_code
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def history(
     every: Annotated[
         bool, typer.Option("--all", help="Also show operations that decide no verdict.")
     ] = False,
+    details: ShowDetails = False,
     as_json: AsJson = False,
 ) -> None:
     """Show past runs in order of time, and when they changed.
@@ -122,7 +123,7 @@ def history(
     )
     document = history_document(found, every=every)
     terminal.write_page(document, target)
-    terminal.show_answer(found, document, target, as_json=as_json)
+    terminal.show_answer(found, document, target, as_json=as_json, details=details)
     raise typer.Exit(exit_code(incomplete=bool(found.left_out)))
 
 

@@ -87,7 +87,7 @@ class ProgressView(Watcher):
         self._bar.update(self._task, count=self._count())
 
     def _left(self) -> str:
-        """Returns the time that is left, such as `4 min left`; empty where nothing is known."""
+        """Returns the time that is left, such as `4 min left`; empty if nothing is known."""
         left = self._bar.tasks[0].time_remaining
         return f"{wait(left / 60)} left" if left else ""
 

@@ -73,7 +73,7 @@ class BisectRun:
         search = self._search(found)
         page = publish_search(self._root, search)
         self._progress("")
-        self._say(search_document(search))
+        self._say(search_document(search, str(self._root)))
         self._say(f"Report: {page}")
         return exit_code(search.outcome)
 
@@ -201,7 +201,7 @@ def _regressed(verdicts: VerdictReport) -> list[OperationVerdict]:
 
 
 def _margin(verdicts: VerdictReport) -> float:
-    """Returns what a good release must rule out: half of the regression, on a log scale."""
+    """Returns the ratio a good release must rule out: half the regression, on a log scale."""
     # A release either has the whole regression or none of it, so that a large one is ruled out with
     # far fewer operations than the smallest that matters.
     lows = [operation.verdict.low or 1.0 for operation in _regressed(verdicts)]

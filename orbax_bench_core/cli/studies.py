@@ -204,7 +204,7 @@ def soak(
 
 
 @takes_measure_flags(
-    without=("local_directory", "override", "notify", "junit", "verbose", "log_format")
+    without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "details")
 )
 def calibrate(
     places: Annotated[

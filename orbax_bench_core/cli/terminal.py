@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
+    from orbax_bench_core import pages
     from orbax_bench_core.document import Document
 
 _LAYOUT: Final = dict.fromkeys(map(ord, "\t\n\r"))
@@ -172,41 +173,62 @@ def results_console() -> Console:
     return new_console(file=out, width=LOG_WIDTH, soft_wrap=True)
 
 
-def show(what: Document | str, console: Console | None = None) -> None:
+def show(
+    what: Document | pages.Document | str,
+    console: Console | None = None,
+    *,
+    details: bool = False,
+) -> None:
     """Shows a document, or a line of any length."""
     console = console or results_console()
     if isinstance(what, str):
         print_plain(console, what)
         return
+    from orbax_bench_core import pages
     from orbax_bench_core.document import print_document
 
-    print_document(what, console)
+    if isinstance(what, pages.Document):
+        pages.print_document(what, console, details=details)
+    else:
+        print_document(what, console)
 
 
 def show_answer(
-    found: BaseModel, document: Document, page: object = None, *, as_json: bool
+    found: BaseModel,
+    document: Document | pages.Document,
+    page: object = None,
+    *,
+    as_json: bool,
+    details: bool = False,
 ) -> None:
     """Prints an answer on standard output: as JSON and nothing else, or for people."""
     if as_json:
         print(found.model_dump_json(indent=2))
         return
     console = results_console()
-    show(document, console)
+    show(document, console, details=details)
     if page is not None:
         print_plain(console, f"Page: {page}")
 
 
-def write_page(document: Document, file: epath.Path | str | None, flag: str = "--html") -> None:
+def write_page(
+    document: Document | pages.Document, file: epath.Path | str | None, flag: str = "--html"
+) -> None:
     """Writes a document where a flag names a file, as HTML or as Markdown."""
     if file is None:
         return
+    from orbax_bench_core import pages
     from orbax_bench_core.document import to_html, to_markdown
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
 
-    render = to_markdown if flag == "--markdown" else to_html
+    markdown = flag == "--markdown"
+    if isinstance(document, pages.Document):
+        text = pages.to_markdown(document) if markdown else pages.to_html(document)
+    else:
+        text = to_markdown(document) if markdown else to_html(document)
     try:
-        write_atomically(place(file) if isinstance(file, str) else file, render(document).encode())
+        write_atomically(place(file) if isinstance(file, str) else file, text.encode())
     except OSError as failure:
         raise UserError(f"{flag}: cannot write {file}: {failure}") from None
 

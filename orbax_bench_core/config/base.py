@@ -42,7 +42,7 @@ class DescribedSchema(GenerateJsonSchema):
 
 
 def meanings(class_: type) -> dict[str, str]:
-    """Returns what the docstrings of a class and its bases say of each attribute, in one line."""
+    """Returns the first line of each attribute's docs in a class and its bases."""
     import docstring_parser
 
     found: dict[str, str] = {}

@@ -308,7 +308,7 @@ class SpecError(ValueError):
 
 
 def readable_spec(value: object) -> tuple[Spec, list[Mistake]]:
-    """Returns what can be read of a spec, and what is wrong with the rest."""
+    """Returns the readable part of a spec, and the mistakes in the rest."""
     mistakes: list[Mistake] = []
     return _parse_tree(value, (), mistakes), mistakes
 

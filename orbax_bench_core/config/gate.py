@@ -240,7 +240,7 @@ class GateConfig(GateRule):
 
 
 def gate_changes(before: GateConfig, after: GateConfig) -> str:
-    """Returns what differs between two gates, such as `margin 15 % -> 30 %`; empty if nothing."""
+    """Returns the differences of two gates, such as `margin 15 % -> 30 %`; empty if none."""
     old, new = _canonical(before), _canonical(after)
     changed = []
     for name in dict.fromkeys([*old, *new]):

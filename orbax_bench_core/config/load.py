@@ -73,7 +73,7 @@ def parse_suite(text: str, file: str = "") -> LoadedSuite:
         suite = Suite.model_validate(data)
         data["checkpoint_configs"] = [vars(given) for given in suite.checkpoint_configs]  # parsed
     except pydantic.ValidationError as error:
-        # Explaining one may take a millisecond, and nobody mends more than a screen of them.
+        # Explaining one may take a millisecond, and nobody corrects more than a screen of them.
         every = error.errors(include_url=False)
         details = [detail for detail in every if not is_consequence(detail)]
         for detail in details[:_MOST_EXPLAINED]:
@@ -263,7 +263,7 @@ _PACKAGES: Final = ("with", "packages", "requirements", "versions", "version")
 
 
 def block_at(place: KeyPath) -> type[ConfigModel] | None:
-    """Returns the model of the block at a place of the suite; None where there is no block."""
+    """Returns the model of the block at a place of the suite; None if there is no block."""
     found: Any = Suite
     for part in place:
         found = _inside(found, part)
@@ -296,7 +296,7 @@ def unknown_key(place: KeyPath, value: object) -> str:
 
 
 def _instead(key: str, place: KeyPath, value: object) -> str:
-    """Returns where an unknown key of a block belongs; empty where nobody knows."""
+    """Returns where an unknown key of a block belongs; empty if nobody knows."""
     block = block_at(place)
     if block in (ArmsConfig, ArmConfig) and key in _PACKAGES:
         return _ENVIRONMENTS
@@ -311,7 +311,7 @@ def _instead(key: str, place: KeyPath, value: object) -> str:
 
 
 def _homes(key: str) -> str:
-    """Returns the blocks that have a key; empty where none has."""
+    """Returns the blocks that have a key; empty if none has."""
     if key in keys_at(()):
         return "at the top of the suite"
     singular = {plural: name for name, plural in PLURALS.items()}

@@ -167,7 +167,7 @@ _COUNT: Final = Array((), (), "int32")
 
 
 def train_state(params: Tree, optimizer: Optimizer) -> Tree:
-    """Returns what is saved: the parameters, and with an optimizer the whole train state."""
+    """Returns the tree to save: the parameters, and with an optimizer the whole train state."""
     if optimizer == "none":
         return {"params": params}
     moments = mapped(params, "optimizer")

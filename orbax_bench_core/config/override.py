@@ -1,6 +1,6 @@
 """Overrides: values of a command line in place of those of a suite file.
 
-They travel inside the suite's text, under the key `overrides`, so that whoever reads the text again
+They travel inside the suite's text, under the key `overrides`, so that a later reader of the text
 (a process that expands it, a pipeline step on another machine, a run that is continued) sees the
 same suite, and so that a message can say that a value came from the command line.
 """

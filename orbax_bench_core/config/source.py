@@ -218,7 +218,7 @@ def read_value(text: str, said: str) -> Any:
 
 
 def name_of(text: str) -> str | None:
-    """Returns the name of a suite that may be wrong otherwise; None where even that is missing."""
+    """Returns the name of a suite that may be wrong otherwise; None if even that is missing."""
     try:
         content = SuiteSource(text).data
     except SuiteError:

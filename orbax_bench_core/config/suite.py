@@ -95,7 +95,7 @@ class Suite(ConfigModel):
         return environments
 
     def arm(self, name: Arm) -> ArmConfig:
-        """Returns what an arm has different; nothing in a suite without arms."""
+        """Returns the values that differ in an arm; nothing in a suite without arms."""
         found: ArmConfig = getattr(self.arms or ArmsConfig(), name)
         return found
 

@@ -101,7 +101,7 @@ _MESSAGES: Final[tuple[tuple[str, _Said], ...]] = (
 
 
 def explained(error: yaml.MarkedYAMLError, text: str) -> tuple[str, int | None]:
-    """Returns what is wrong and what is wanted, and the line where that is known, from 1."""
+    """Returns the mistake, the allowed form, and the line if that is known, from 1."""
     said = one_line(", ".join(filter(None, [error.context, error.problem])))
     mark = error.problem_mark or error.context_mark
     if mark is None:

@@ -139,7 +139,7 @@ def _rounded(number: re.Match[str]) -> str:
 
 
 def _opened(element: ElementTree.Element) -> Iterable[ElementTree.Element]:
-    """Returns what an element stands for: nothing, its children, or itself."""
+    """Returns the content of an element: nothing, its children, or itself."""
     if element.tag == "g" and not element.attrib:
         return list(element)
     if element.tag in ("g", "defs") and not len(element):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from orbax_bench_core.document import elements as el
-from orbax_bench_core.document.numbers import UNIT
 from orbax_bench_core.errors import presentable
+from orbax_bench_core.pages import UNIT
 
 if TYPE_CHECKING:
     from rich.console import Console

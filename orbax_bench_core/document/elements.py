@@ -140,7 +140,7 @@ class Mark:
     # band two corners
     at: tuple[tuple[float, float], ...]
     tone: Tone = "bar"  # their colour
-    title: str = ""  # what is said of them alone, to whoever points at them; empty for nothing
+    title: str = ""  # what is said of them alone, when the pointer is on them; empty for nothing
 
 
 @dataclass(frozen=True, slots=True)

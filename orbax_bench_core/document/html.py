@@ -12,8 +12,8 @@ from typing import Final, NewType, assert_never
 
 from orbax_bench_core.document import elements as el
 from orbax_bench_core.document import figures
-from orbax_bench_core.document.numbers import UNIT
 from orbax_bench_core.errors import presentable
+from orbax_bench_core.pages import UNIT
 
 _UNBROKEN: Final = re.compile(rf"(\d) (?={UNIT})")
 _SAFE: Final = re.compile(r"(?i)https?://|file://|(?![a-z][a-z0-9+.-]*:)[^/]")

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from orbax_bench_core.document import elements as el
 from orbax_bench_core.document import figures as drawings
-from orbax_bench_core.document.numbers import table_cell
 from orbax_bench_core.errors import presentable, without_orders
 from orbax_bench_core.files import AnyPath
+from orbax_bench_core.pages import table_cell
 
 if TYPE_CHECKING:
     import os
@@ -93,7 +93,7 @@ class _Markdown:
                 shown = [self._line(element.summary), *self.blocks(element.elements)]
                 if not any(isinstance(inner, el.Code) for inner in element.elements):
                     return shown
-                # What a program printed is long; whoever shows Markdown folds it.
+                # What a program printed is long; the viewer of Markdown folds it.
                 # An empty line would end the tag, and what follows would be Markdown.
                 summary = html.escape(" ".join(presentable(el.plain(element.summary)).split()))
                 opened = f"<details><summary>{summary}</summary>"

@@ -94,7 +94,7 @@ class Interpreter:
     """A Python that can run a worker, with the variables to set for that.
 
     `calls_itself` is its `sys.executable` where that may be another path, as of a script that
-    starts a Python; empty where it is the same.
+    starts a Python; empty if it is the same.
     """
 
     executable: str

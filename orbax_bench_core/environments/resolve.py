@@ -27,7 +27,7 @@ def own_version(name: str) -> str | None:
 
 
 def worker_requirements() -> list[str]:
-    """Returns what the worker needs; its JAX has the accelerators that the one here has."""
+    """Returns the worker's requirements; its JAX supports the accelerators of the one here."""
     extras = [extra for name, extra in _ACCELERATORS.items() if own_version(name) is not None]
     jax = f"jax[{','.join(extras)}]" if extras else "jax"
     return [jax if name == "jax" else name for name in supported.WORKER_REQUIREMENTS]
@@ -119,6 +119,6 @@ def requirements_of(orbax: str) -> tuple[str, ...]:
 
 
 def works_with(orbax: str) -> str:
-    """Returns a hint for people whose Orbax cannot be imported; empty where none is known."""
+    """Returns a hint for people whose Orbax cannot be imported; empty if none is known."""
     needs = requirements_of(orbax)
     return f"orbax-checkpoint {orbax} needs {' and '.join(needs)}" if needs else ""

@@ -53,7 +53,7 @@ def find_uv() -> str:
 
 
 def _in_one_line(output: str) -> str:
-    """Returns what uv printed without its labels and line breaks; long output keeps its ends."""
+    """Returns uv's output without its labels and line breaks; long output keeps its ends."""
     lines = [re.sub(r"^(error|cause): ", "", line.strip()) for line in output.splitlines()]
     said = ": ".join(line.rstrip(":.") for line in lines if line)
     if len(said) > _LONGEST:

@@ -1,4 +1,4 @@
-"""User errors: mistakes that the user can mend, with their place and remedy."""
+"""User errors: mistakes that the user can correct, with their place and remedy."""
 
 import dataclasses
 import difflib
@@ -24,7 +24,7 @@ class Problem:
     message: str  # what was given, what is allowed, what to do
     key: str = ""  # dotted path of the key at fault; empty for the file as a whole
     file: str = ""  # the file it is in; empty when the suite did not come from a file
-    line: int | None = None  # 1-based line in that file; None where there is none to name
+    line: int | None = None  # 1-based line in that file; None if there is none to name
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line is not None else self.file
@@ -33,10 +33,10 @@ class Problem:
 
 
 class UserError(Exception):
-    """A mistake that the user can mend: a suite, a flag, a path or a file (exit code 2).
+    """A mistake that the user can correct: a suite, a flag, a path or a file (exit code 2).
 
     Attributes:
-        problems: One per mistake, so that all of them can be mended at once.
+        problems: One per mistake, so that all of them can be corrected at once.
         passing: Whether the same command may do better without a change of what it was given.
     """
 
@@ -157,7 +157,7 @@ def on_a_screen(text: str) -> str:
 
 
 def first_fault(error: "pydantic.ValidationError") -> str:
-    """Returns what is wrong first with data, after the dotted path of its key where it has one."""
+    """Returns the first mistake in data, after the dotted path of its key if it has one."""
     first = error.errors()[0]
     return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
 
@@ -181,14 +181,14 @@ _REMEDIES: Final = {
 
 
 class Refusal(NamedTuple):
-    """An error that the user can mend."""
+    """An error that the user can correct."""
 
     error: UserError  # what to tell
     passing: bool  # whether the same may go well once there is room again, or the store is well
 
 
 def may_pass(error: BaseException) -> bool:
-    """Returns whether a store was not well: the same may go well in a minute, with nothing mended.
+    """Returns whether a store was not well: the same may go well in a minute, with nothing changed.
 
     So it is with an error that was made of what the system refused, and with a name that does not
     resolve: records of a service appear after its pods have started.
@@ -202,12 +202,12 @@ def may_pass(error: BaseException) -> bool:
 
 
 def remedy_of(error: OSError) -> str:
-    """Returns what to do about an error of the system; empty where that is not known."""
+    """Returns the advice about an error of the system; empty if there is none."""
     return _REMEDIES.get(error.errno or 0, "")
 
 
 def refusal_of(error: BaseException) -> Refusal | None:
-    """Returns an error as one that the user can mend; None for a mistake of the program.
+    """Returns an error as one that the user can correct; None for a mistake of the program.
 
     What the system refuses, such as a file or a connection, has a number, which an error of ours
     has not.
@@ -216,7 +216,7 @@ def refusal_of(error: BaseException) -> Refusal | None:
     if isinstance(error, MemoryError):
         return Refusal(UserError("out of memory: free some, or take a smaller suite"), True)
     if isinstance(error, UserError):
-        # Room can be made: the same command may do better then, whoever found out.
+        # Room can be made: the same command may do better then.
         beneath = error.__context__
         full = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
         return Refusal(error, error.passing or full or may_pass(error))

@@ -102,7 +102,7 @@ def worker_addresses(endpoints: str) -> list[str]:
 
 
 def setting(key: str, text: str) -> str:
-    """Returns a value of `tpu-env`, whose lines are `KEY: 'value'`; empty where it has none."""
+    """Returns a value of `tpu-env`, whose lines are `KEY: 'value'`; empty if it has none."""
     found = re.search(rf"^{re.escape(key)}\s*:\s*(.*?)\s*$", text, re.MULTILINE)
     return "" if found is None else found[1].strip("'\"")
 
@@ -356,7 +356,7 @@ SOURCES: Final[tuple[Source, ...]] = (*STATED, *LAUNCHERS, _tpu_vm)
 
 
 def jax_platforms(environment: Mapping[str, str]) -> list[str]:
-    """Returns the platforms that JAX is told to use, in order; empty where it may choose."""
+    """Returns the platforms that JAX is told to use, in order; empty if it may choose."""
     given = environment.get("JAX_PLATFORMS", "").split(",")
     return [platform.strip() for platform in given if platform.strip()]
 

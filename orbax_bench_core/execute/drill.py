@@ -121,7 +121,7 @@ class Kill:
     kills: Kills
     # seconds for which the others are left alone, to see when they notice by themselves
     peers_s: float
-    store: Store | None = None  # the store that is taken away; None where it stays
+    store: Store | None = None  # the store that is taken away; None if it stays
 
     @classmethod
     def of(cls, point: SweepPoint, seed: str) -> Self:

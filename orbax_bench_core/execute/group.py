@@ -212,7 +212,7 @@ class GroupWait:
             self._troubled.append(host)
 
     def _failure(self, host: int) -> str:
-        """Returns the failure that a host has reported; empty where it has not."""
+        """Returns the failure that a host has reported; empty if it has not."""
         answer = self._answers.get(host)
         failed = isinstance(answer, Done) and answer.status == "failed"
         return answer.reason if failed and isinstance(answer, Done) else ""

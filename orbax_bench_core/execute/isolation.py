@@ -109,7 +109,7 @@ def _places(run: AnyPath) -> tuple[AnyPath, ...]:
 
 
 def _ours() -> bytes:
-    """Returns what a holder writes into the file: its process, since when, and its command."""
+    """Returns the content of the lock's file: its process, since when, and its command."""
     said = f"{os.getpid()}\n{time.time():.0f}\n{command_line()}"
     return said.encode()[:_LONGEST_HOLDER]
 
@@ -187,7 +187,7 @@ _UNSHOWN_FLAG: Final = "--notify"
 
 
 def command_line() -> str:
-    """Returns what this process runs, for people who meet its lease or lock, without a secret."""
+    """Returns the command of this process, for readers of its lease or lock, without a secret."""
     words = [Path(sys.argv[0]).name, *sys.argv[1:]]
     for place, word in enumerate(words):
         flag, equals, _ = word.partition("=")

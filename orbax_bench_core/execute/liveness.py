@@ -1,7 +1,7 @@
 """Liveness of a worker, judged by signs that are taken from outside of its process.
 
 A worker that is frozen says nothing of itself, and its peers say only that they have lost it. So
-whoever started a worker looks at the state that the kernel gives for it, at the CPU that it has
+the parent of a worker looks at the state that the kernel gives for it, at the CPU that it has
 used, at the pipe of its events and at its exit code. The rule, `Pulse`, reads nothing and has no
 clock, so that it is the same for workers on this machine and for those whose signs an agent sends.
 """
@@ -61,7 +61,7 @@ class Patience:
 
     look_s: float = 1.0  # between two looks at the signs. A look reads two small files a worker
     confirm_s: float = 1.0  # how long a worker is stopped before it counts as frozen
-    # how long it is frozen before its repeat ends: a debugger, or whoever paused its container, may
+    # how long it is frozen before its repeat ends: a debugger, or a paused container, may
     # let it go on
     frozen_s: float = 5.0
     # how long it is in uninterruptible sleep before that is said. It ends nothing, for slow storage

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core import sweep
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group import HostFailed, WorkerGroup
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade, stop_all
 from orbax_bench_core.files import names_in, new_scratch_folder
+from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.records import NO_ENVIRONMENT, ErrorInfo
 from orbax_bench_core.worker import WorkerSetup
 
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
     from orbax_bench_core.sweep import SweepPoint
 
 _MAX_SHARING_GROUPS = 2
+
+_ROOM_TO_WAIT: Final = 4 << 30
+"""Bytes of free memory for each group that waits: a worker takes about a twentieth of that, which
+must not decide whether a large checkpoint fits."""
 
 
 class WorkerPool:
@@ -58,6 +65,9 @@ class WorkerPool:
         self._logs_are_scratch = "://" in self._root
         self._logs = _log_folder(session.directory)
         self._groups: dict[sweep.Placement, WorkerGroup] = {}
+        # groups that follow those in turn, started before anything was measured
+        self._next: dict[sweep.Placement, list[WorkerGroup]] = {}
+        self._coming = 1
         self._lives: dict[int, WorkerGroup | HostFailed] = {}
         self._devices_are_fixed = False
 
@@ -66,7 +76,7 @@ class WorkerPool:
 
     def __exit__(self, *_: object) -> None:
         self.end_lives()
-        _end(self._groups.values())
+        _end([*self._groups.values(), *itertools.chain(*self._next.values())])
         self._groups.clear()
         if self._logs_are_scratch:
             shutil.rmtree(self._logs, ignore_errors=True)
@@ -74,18 +84,30 @@ class WorkerPool:
     def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
         """A group that can run `point`, starting one within `timeout_s` when there is none."""
         key = self._key(point)
+        if key not in self._groups and self._next.get(key):
+            self._groups[key] = self._next[key].pop()
         if key in self._groups:
             self._groups[key] = group = self._groups.pop(key)
             return group
         clock = time.monotonic()
         evicted = self._make_room(1)
         group = self._start(point, timeout_s)
+        following: list[WorkerGroup] = []
         try:
+            following.extend(
+                self._start(point, timeout_s, of=f"next_{number}")
+                for number in range(self._ahead())
+            )
             self._do_meanwhile()
+            self._await(group, sweep.placement(point))
         except BaseException:
-            group.stop()
+            _end([group, *following])
             raise
-        self._await(group, sweep.placement(point))
+        for each in following:
+            # One that does not start is no failure of a repeat: its turn starts another one.
+            with contextlib.suppress(HostFailed):
+                self._await(each, sweep.placement(point))
+                self._next.setdefault(key, []).append(each)
         if evicted:
             self.starts.append(time.monotonic() - clock)
         self._groups[self._key(point)] = group
@@ -123,10 +145,22 @@ class WorkerPool:
         if isinstance(found, WorkerGroup):
             found.stop()
 
-    def end(self, points: Iterable[SweepPoint]) -> None:
-        """Ends the workers of some points, if there are any."""
+    def end(self, points: Iterable[SweepPoint], coming: int) -> None:
+        """Ends the workers of some points, if there are any.
+
+        `coming` workers of each placement will be asked for, one after the other. As many of them
+        as may be alive are started at once, which takes less time, and before anything is measured.
+        """
         keys = {self._key(point) for point in points}
         _end([self._groups.pop(key) for key in keys if key in self._groups])
+        self._coming = min(coming, self._limit() // max(1, len(keys)))
+
+    def _ahead(self) -> int:
+        """Returns how many groups start together with one, to follow it."""
+        # What the devices are is known once a worker has started.
+        if not self._platform or self._lives:
+            return 0
+        return min(self._coming - 1, free_memory_bytes() // _ROOM_TO_WAIT)
 
     def end_lives(self) -> None:
         """Ends the workers of all slots."""
@@ -139,7 +173,7 @@ class WorkerPool:
         started: dict[int, WorkerGroup] = {}
         for slot, point in points.items():
             try:
-                self._lives[slot] = started[slot] = self._start(point, timeout_s, life=slot)
+                self._lives[slot] = started[slot] = self._start(point, timeout_s, of=f"life_{slot}")
             except HostFailed as failure:
                 self._lives[slot] = failure
         self._do_meanwhile()
@@ -175,6 +209,10 @@ class WorkerPool:
     def _make_room(self, groups: int) -> bool:
         """Ends those that were used least recently until so many more may be alive."""
         room = self._limit() - len(self._lives) - groups
+        following = list(itertools.chain(*self._next.values()))
+        if len(self._groups) + len(following) > room:
+            _end(following)
+            self._next.clear()
         evicted = False
         while self._groups and len(self._groups) > room:
             self._groups.pop(next(iter(self._groups))).stop()
@@ -198,9 +236,7 @@ class WorkerPool:
         self._lives = {slot: kept for slot, kept in self._lives.items() if kept is not group}
         group.stop()
 
-    def _start(
-        self, point: SweepPoint, timeout_s: float, *, life: int | None = None
-    ) -> WorkerGroup:
+    def _start(self, point: SweepPoint, timeout_s: float, *, of: str = "") -> WorkerGroup:
         num_devices, processes, environment, host_memory, x64 = sweep.placement(point)
         self._check_environment(environment, processes)
         coordinator = self._settings.host.free_address() if processes > 1 else None
@@ -218,7 +254,6 @@ class WorkerPool:
             )
             for process_id in range(processes)
         ]
-        of = "" if life is None else f"life_{life}"
         memory = "" if host_memory == "reused" else host_memory
         name = "_".join(filter(None, ["worker", environment, f"{num_devices}_devices", memory, of]))
         names = [f"{name}_host_{host}" for host in range(processes)] if processes > 1 else [name]

@@ -142,9 +142,9 @@ class Runner:
         """Ends the workers of one slot, if there are any."""
         self._pool.end_life(life)
 
-    def end_workers(self, points: Iterable[sweep.SweepPoint]) -> None:
-        """Ends the workers that some points share, so that new ones measure what follows."""
-        self._pool.end(points)
+    def end_workers(self, points: Iterable[sweep.SweepPoint], coming: int = 1) -> None:
+        """Ends the workers that some points share, so that `coming` new ones follow in turn."""
+        self._pool.end(points, coming)
 
     def _read(self, turn: RepeatKey) -> Repeat:
         return self._run.read_repeat(turn.point, turn.repeat, turn.arm, turn.block, turn.life)
@@ -309,11 +309,11 @@ class RepeatKey(NamedTuple):
         return sweep.side(self.point, self.arm)
 
     def progress(self, **fields: Any) -> Progress:
-        """Returns what is told of it as it goes on; `fields` are those of `Progress`."""
+        """Returns an event of its progress; `fields` are those of `Progress`."""
         return Progress(**{**self._which(), **fields})
 
     def retry(self, reason: str, left: int) -> Retry:
-        """Returns what is told before it is tried again."""
+        """Returns the event that precedes another attempt."""
         return Retry(**self._which(), reason=reason, left=left)
 
     def _which(self) -> dict[str, Any]:
@@ -402,8 +402,8 @@ def peer_failed(host: int, reason: str) -> records.ErrorInfo:
 def attempts_so_far(
     earlier: records.Repeat, errors: Mapping[int, records.ErrorInfo]
 ) -> Mapping[int, tuple[records.Attempt, ...]]:
-    """Returns what was tried in vain on each host before a repeat is tried again."""
-    # A host that passed, and is to measure again because another one failed, has tried in vain too.
+    """Returns the failed attempts of each host before a repeat is tried again."""
+    # A host that passed, and is to measure again because another one failed, has attempts too.
     failed = {host: record.error for host, record in earlier.records.items() if record.error}
     first = min(failed, key=lambda host: failed[host].type == records.PEER_FAILED, default=None)
     peer = None if first is None else peer_failed(first, failed[first].message)
@@ -428,7 +428,7 @@ class WarmUpEnded(Exception):
         return self._done.status == "skipped"
 
     def errors(self, num_hosts: int) -> dict[int, records.ErrorInfo]:
-        """Returns what to record for each host."""
+        """Returns the measurement to record for each host."""
         own = self._done.error or records.ErrorInfo(type="Unknown", message="no reason was given")
         if not self.skipped and not self._done.unmet:
             own = own.model_copy(update={"message": f"in a warm-up: {own.message}"})

@@ -83,7 +83,7 @@ class CommonFailureCheck:
 
 
 def _kind(point: SweepPoint) -> tuple[str, ...]:
-    """Returns what decides which libraries a point needs."""
+    """Returns the values that decide which libraries a point needs."""
     environment = "" if point.environment is None else point.environment.name
     return (point.benchmark, environment)
 
@@ -102,12 +102,12 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
     works = [point.work for point in info.expansion.plain]
     spread = info.execution.order == "interleaved" and len(set(works)) < len(works)
     with runner_of(session, meanwhile) as runner:
-        process = 0
+        process, last = 0, info.execution.process_of(info.num_repeats - 1)
         cannot_pass: set[str] = set()
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             if spread and info.execution.process_of(index) != process:
                 process = info.execution.process_of(index)
-                runner.end_workers(session.plain)
+                runner.end_workers(session.plain, coming=last - process + 1)
             if point.id in cannot_pass:
                 continue
             repeat = runner.finish(point, index)
@@ -163,9 +163,12 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
             going_on = []
             waited: dict[str, list[float]] = {pair.id: [] for pair, _ in unsettled}
             last = {pair.id: blocks.stop for pair, blocks in unsettled}
-            for turn in _turns(unsettled, info.gate.blocks_per_process):
+            turns = list(_turns(unsettled, info.gate.blocks_per_process))
+            for number, turn in enumerate(turns):
                 begin = [pair for pair, at in turn if designs[pair.id].begins_process(at.start)]
-                runner.end_workers([pair.baseline for pair in begin])
+                # Lives need the room that workers of later blocks would take.
+                followers = len(turns) - number if len(begin) == len(turn) else 1
+                runner.end_workers([pair.baseline for pair in begin], followers)
                 for pair, blocks in turn:
                     if pair.id not in waited:
                         continue  # nothing was comparable in an earlier turn
@@ -196,7 +199,7 @@ def _turns(
 
 
 def _shared_failure(session: Session) -> CommonFailureCheck | None:
-    """Returns what watches for a failure that all pairs share; None for a few of them."""
+    """Returns the watch for a failure that all pairs share, or None for a few pairs."""
     # A pair of which neither arm can be measured ends by itself, and its verdict says why.
     if not session.settings.give_up or len(session.pairs) <= ENOUGH:
         return None

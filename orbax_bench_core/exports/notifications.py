@@ -33,7 +33,7 @@ _SLACK: Final = "hooks.slack.com"
 class Webhook:
     """Address that messages are posted to."""
 
-    # the address; whoever knows it can post there, so that it is shown nowhere
+    # the address; anyone who knows it can post there, so that it is shown nowhere
     url: str = dataclasses.field(repr=False)
     slack: bool  # whether messages have the shape of Slack's
 
@@ -161,7 +161,7 @@ class LastState(files.ResultModel):
     delivered: bool  # whether the announcement arrived
 
     def due(self, now: datetime.datetime) -> bool:
-        """Returns whether the announcement was lost with whoever undertook it."""
+        """Returns whether the announcement was lost with the process that undertook it."""
         return not self.delivered and now - self.claimed_at > _IN_FLIGHT
 
 
@@ -171,7 +171,7 @@ class Claim:
 
     path: files.AnyPath  # the file of the suite
     state: LastState  # what was written there
-    before: State | None  # state until now; None where it is unknown
+    before: State | None  # state until now; None if it is unknown
 
     def note(self, **changes: Any) -> None:
         """Notes how the announcement went, unless there is a newer state already."""
@@ -241,7 +241,7 @@ class News:
 
     suite: str
     state: State  # what the run found
-    run_id: str  # id of the run; empty where none was begun
+    run_id: str  # id of the run; empty if none was begun
     directory: str  # the run directory
     begun: datetime.datetime  # when the run began, UTC; a run before the last one known is no news
     lines: tuple[str, ...] = ()  # what was found, for people

@@ -31,7 +31,7 @@ class Watched:
     suite: str  # its name
     said: str  # how it is, in a sentence
     well: bool  # whether that is as it should be
-    directory: str  # its newest run directory; empty where there is none
+    directory: str  # its newest run directory; empty if there is none
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def _watched(
 def _going_on(
     info: RunInfo, directory: RunDirectory, limits: Limits, now: datetime.datetime
 ) -> str:
-    """Returns what is wrong with a run that has not ended; empty where nothing is known of."""
+    """Returns the trouble of a run that has not ended; empty if none is known."""
     beats = Heartbeat.all_of(directory)
     sign = max([info.created_at, *(beat.at for beat in beats)])
     begun = f"the run of {_time(info.created_at)}"

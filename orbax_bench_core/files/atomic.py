@@ -153,7 +153,7 @@ MAX_BYTES: Final = 256 * 2**20
 
 
 def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
-    """Returns what a file holds."""
+    """Returns the content of a file."""
     if "://" in str(path):
         with answered(path), place(path).open("rb") as remote:
             size = getattr(remote, "size", None)
@@ -168,7 +168,7 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
 
 
 def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
-    """Returns what a file of JSON says."""
+    """Returns the parsed JSON of a file."""
     try:
         return json.loads(read_at_most(path, most))
     except RecursionError:
@@ -245,7 +245,7 @@ def _status(path: epath.Path | str) -> os.stat_result:
 
 
 def _local(path: epath.Path | str, most: int) -> bytes:
-    """Returns what a local file holds, or one byte more than it may have."""
+    """Returns the content of a local file, or one byte more than it may have."""
     found = _status(path)
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

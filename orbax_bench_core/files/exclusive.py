@@ -75,7 +75,7 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
 
 def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None:
-    """Returns what a file holds, or None when there is no such file."""
+    """Returns the content of a file, or None if there is no such file."""
     if _remote(path):
         bucket, name = _bucket_and_name(path)
         try:
@@ -218,7 +218,7 @@ def _walk(bucket: Any, prefix: str) -> Iterator[str]:
 
 
 def _answered(call: Any, path: epath.Path | str) -> Any:
-    """Returns what a call to the store returns; its errors become those of the system."""
+    """Returns the result of a call to the store; its errors become those of the system."""
     from google.api_core.exceptions import NotFound
 
     with answered(path):
@@ -244,7 +244,7 @@ def _download(path: epath.Path) -> tuple[bytes, int] | None:
 
 
 def _content(blob: Any, path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
-    """Returns what an object holds, which is bounded as a file is."""
+    """Returns the content of an object, which is bounded as a file's is."""
     room = Bounded(path, most)
     blob.download_to_file(room)
     return room.getvalue()

@@ -102,7 +102,7 @@ def without_detours(path: str) -> str:
 
 
 def _understood(named: str) -> tuple[str, str | None]:
-    """Returns what was named, without `file://`, and its scheme where that is not understood.
+    """Returns the given path without `file://`, and its scheme if that is not understood.
 
     That of `://` is empty, and not understood either.
     """
@@ -222,7 +222,7 @@ def _answers(address: str) -> bool:
 
 
 def at_once(do: Callable[[Given], Done], given: Iterable[Given]) -> list[Done]:
-    """Returns what `do` returns for each of `given`: a store answers many requests as fast as one.
+    """Returns `do`'s result for each of `given`: a store answers many requests as fast as one.
 
     Results are in the order of what was given.
     """

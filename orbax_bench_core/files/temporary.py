@@ -116,7 +116,7 @@ def _machine() -> str:
 
 
 def machine_id() -> str:
-    """Returns what all containers of this machine have in common, and no other machine has."""
+    """Returns an id that all containers of this machine share, and no other machine has."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -125,7 +125,7 @@ def machine_id() -> str:
 
 @functools.cache
 def this_machine() -> str:
-    """Returns what tells this boot and process namespace from all others."""
+    """Returns an id of this boot and process namespace."""
     parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())

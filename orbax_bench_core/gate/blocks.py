@@ -39,7 +39,7 @@ class Blocks:
             block. A slot is one operation, or several in the life of one worker.
         failed: Which operations failed or hung, same shape as `logs`.
         lives: Whether every slot is the life of a worker process of its own.
-        per_process: Blocks in a row that share one worker process; None where all of them do, or
+        per_process: Blocks in a row that share one worker process; None if all of them do, or
             each arm or slot has its own.
     """
 

@@ -179,7 +179,7 @@ class _Factors(NamedTuple):
         return cls(own, before, explained, after, job, tells)
 
     def fitted(self, values: Floats) -> tuple[Floats, float]:
-        """Returns what both factors explain of values of the first order, and the job's part."""
+        """Returns the part of first-order values that both factors explain, and the job's part."""
         after, job = float(self.after.of(values)[0]), float(self.job.of(values)[0])
         own = job - (1 - float(self.explained[0])) * after
         explained = own * self.own[0] + after * self.before[0]

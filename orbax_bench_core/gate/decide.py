@@ -25,8 +25,8 @@ class Voids(NamedTuple):
 
     words: frozenset[Word]  # which words
     spared: frozenset[Endpoint] = frozenset()  # endpoints by which a word stands all the same
-    endpoint: Endpoint | None = None  # what decides then; None where that stays as it was
-    settles: bool = False  # whether more blocks could not mend it
+    endpoint: Endpoint | None = None  # what decides then; None if that stays as it was
+    settles: bool = False  # whether more blocks could not settle it
 
 
 _PASS: Final[frozenset[Word]] = frozenset({"PASS"})
@@ -46,7 +46,7 @@ VOIDS: Final[Mapping[Doubt, Voids]] = {
 
 _ORDER: Final[Mapping[Word, tuple[Endpoint, ...]]] = {
     "REGRESSION": ("failures", "time", "stalls"),
-    # What is missing is told first: no number of operations mends it.
+    # What is missing is told first: no number of operations adds it.
     "INCONCLUSIVE": ("missing", "failures", "stalls", "time"),
 }
 """Which of several endpoints with a word is told."""
@@ -66,7 +66,7 @@ class Decision:
 
 
 def decide(found: Decision, doubts: Mapping[Doubt, str]) -> Decision:
-    """Returns what is decided of a point, by its statistics and by the doubts about them.
+    """Decides about a point, by its statistics and by the doubts about them.
 
     Each doubt comes with its reason. One that does not withdraw a word leaves all as it is.
     """
@@ -101,7 +101,7 @@ def word_of_parts(
 
 
 def together(words: Sequence[_Word]) -> _Word | Literal["PASS", "INCONCLUSIVE"]:
-    """Returns what several words say as one: all must pass, and one that is bad is enough."""
+    """Combines several words into one: all must pass, and one that is bad is enough."""
     bad = next((word for word in words if word in ("REGRESSION", "LEAK")), None)
     if bad is not None:
         return bad

@@ -68,7 +68,7 @@ class Excess:
         return ours - theirs + math.hypot(self.bound - ours, theirs - least)
 
     def beyond(self, limit: float | str | None, kind: str, of: str) -> str:
-        """Returns why its counts leave open that a limit is exceeded; empty where they do not."""
+        """Returns why its counts leave open that a limit is exceeded; empty if they do not."""
         if not isinstance(limit, float) or self.more <= limit:
             return ""
         return (

@@ -1,6 +1,7 @@
 """Failures: first attempts that failed or hung, as data.
 
-A retry is kept for diagnosis and never judged: whoever may try again until it works passes always.
+A retry is kept for diagnosis and never judged: a rule that allows retries until one works always
+passes.
 """
 
 from typing import Final
@@ -57,6 +58,7 @@ def judge_failures(
         attempts=excess.operations,
         p_value=excess.p_value,
         bound=excess.bound,
+        limit=rule.max_failures if isinstance(rule.max_failures, float) else None,
         look=look,
     )
 

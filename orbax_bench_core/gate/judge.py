@@ -11,21 +11,20 @@ import dataclasses
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict, Unpack
 
 import numpy as np
 
 from orbax_bench_core.config import BLOCK_SIZE, MAX_PRIMARY, GateConfig, GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, Bools, Floats, read_blocks, read_labels
-from orbax_bench_core.gate.carry_over import LEVEL, NOT_SHOWN, SUSPECTED, AfterEffect
+from orbax_bench_core.gate.carry_over import LEVEL, NOT_SHOWN, SUSPECTED
 from orbax_bench_core.gate.decide import Decision, Doubt, decide, word_of_parts
 from orbax_bench_core.gate.failures import judge_failures, nothing_worked
 from orbax_bench_core.gate.location import TimeTest, judge_times
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.operation import JOB_OPEN, cannot_judge, describe, outline, too_early
 from orbax_bench_core.gate.rank_test import p_values
-from orbax_bench_core.gate.verdict import FailureVerdict, Verdict, Word
+from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
 from orbax_bench_core.measure import OF_CPU
 
 _NOTHING_WORKED: Final = (
@@ -35,27 +34,46 @@ _NOTHING_WORKED: Final = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Judged(Decision):
+class Judged:
     """What statistics decide of one point."""
 
+    decision: Decision
     operations: dict[str, Verdict]  # one verdict per operation, in the order of the times
     primary: tuple[str, ...]  # the operations that decide
     failures: FailureVerdict  # what the failed attempts say
     carries_over: bool = False  # whether an operation may pay for the one before it
 
 
+class Known(TypedDict, total=False):
+    """What is known of the times of a point; every key may be left out.
+
+    Attributes:
+        failed: Which first attempts failed or hung, same shape as the times. Without it those in
+            which a time is `inf`. What such an attempt lacks is failed and not missing.
+        per_life: Operations of each slot, needed only where there are no times.
+        blocks_per_process: Blocks in a row that share one worker process of both arms; a verdict
+            then allows for what differs from process to process. None, the default, where each arm
+            or slot has its own, or where one process is all that the verdict is about.
+        repeat_s: Seconds that a repeat takes with all that is around its operations, for
+            `limit_minutes`: at least those of its primary operations, by the baseline up to the
+            first look, which is the default.
+        seed: Seed of random orders, where there are too many blocks to count all; 0 by default.
+        alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
+            is one family. It scales REGRESSION only, for a suite passes when all points do.
+        better: Which way an operation's values are good, where that is not `lower`.
+    """
+
+    failed: Any
+    per_life: int | None
+    blocks_per_process: int | None
+    repeat_s: float
+    seed: int
+    alpha_scale: float
+    better: Mapping[str, Better]
+
+
 def judge(
-    times: Mapping[str, Any],
-    labels: Any,
-    config: GateConfig,
-    *,
-    failed: Any = None,
-    per_life: int | None = None,
-    blocks_per_process: int | None = None,
-    repeat_s: float = 0.0,
-    seed: int = 0,
-    alpha_scale: float = 1.0,
-    better: Mapping[str, Better] | None = None,
+    times: Mapping[str, Any], labels: Any, config: GateConfig, **known: Unpack[Known]
 ) -> Judged:
     """Judges a point; cheap enough to call after each look of a live run.
 
@@ -70,44 +88,20 @@ def judge(
             `nan` where its repeat lacks the operation. Every operation that occurs in either arm.
         labels: True where the candidate ran, shape (blocks, 4).
         config: Which operations are primary, and the rule of each.
-        failed: Which first attempts failed or hung, same shape as the times; None takes those in
-            which a time is `inf`. What such an attempt lacks is failed and not missing.
-        per_life: m, needed only where there are no times; None takes it from them.
-        blocks_per_process: Blocks in a row that share one worker process of both arms; a verdict
-            then allows for what differs from process to process. None where each arm or slot has
-            its own, or where one process is all that the verdict is about.
-        repeat_s: Seconds that a repeat takes with all that is around its operations, for
-            `limit_minutes`: at least those of its primary operations, by the baseline up to the
-            first look.
-        seed: Seed of random orders, where there are too many blocks to count all.
-        alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
-            is one family. It scales REGRESSION only, for a suite passes when all points do.
-        better: Which way an operation's values are good, where that is not `lower`.
+        known: See `Known`.
 
     Raises:
         ValueError: If `alpha_scale` is not above 0 and at most 1, or the shape of `failed` is not
             that of the labels.
     """
-    point = Point.of(
-        times,
-        labels,
-        config,
-        failed=failed,
-        per_life=per_life,
-        blocks_per_process=blocks_per_process,
-        repeat_s=repeat_s,
-        seed=seed,
-        alpha_scale=alpha_scale,
-        better=better or {},
-    )
+    point = Point.read(times, labels, config, **known)
     found = point.settle()
-    decided = found.decided
     return Judged(
-        **vars(decided),
+        decision=found.decided,
         operations=point.describe(found),
         primary=point.primary,
         failures=found.failures,
-        carries_over=bool(found.doubts) and decided.word == "INCONCLUSIVE",
+        carries_over=bool(found.doubts) and found.decided.word == "INCONCLUSIVE",
     )
 
 
@@ -131,41 +125,29 @@ class Look:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Point:
-    """A point as it was read, and how it is judged."""
+    """A point as it was read, and how it is judged: look by look, until one ends it."""
 
-    read: Mapping[str, Blocks | str]  # its operations, or why one cannot be judged
+    operations: Mapping[str, Blocks | str]  # what was read, or why one cannot be judged
     attempts: _Attempts
     primary: tuple[str, ...]
     config: GateConfig
     schedule: Schedule
-    better: Mapping[str, Better]
-    given_s: float
-    alpha_scale: float
-    seed: int
+    known: Known
 
     @classmethod
-    def of(
-        cls,
-        times: Mapping[str, Any],
-        labels: Any,
-        config: GateConfig,
-        *,
-        failed: Any = None,
-        per_life: int | None = None,
-        blocks_per_process: int | None = None,
-        repeat_s: float = 0.0,
-        seed: int = 0,
-        alpha_scale: float = 1.0,
-        better: Mapping[str, Better] = MappingProxyType({}),
+    def read(
+        cls, times: Mapping[str, Any], labels: Any, config: GateConfig, **known: Unpack[Known]
     ) -> Self:
         """Reads what `judge` is given."""
-        if not 0 < alpha_scale <= 1:
-            raise ValueError(f"alpha_scale is {alpha_scale}; a share is above 0 and at most 1")
-        attempts = _Attempts.of(times, labels, failed, per_life)
+        scale, better = known.get("alpha_scale", 1.0), known.get("better", {})
+        if not 0 < scale <= 1:
+            raise ValueError(f"alpha_scale is {scale}; a share is above 0 and at most 1")
+        attempts = _Attempts.of(times, labels, known.get("failed"), known.get("per_life"))
+        per_process = known.get("blocks_per_process")
         return cls(
-            read={
+            operations={
                 name: read_blocks(
-                    attempts.fill(values), labels, better.get(name, "lower"), blocks_per_process
+                    attempts.fill(values), labels, better.get(name, "lower"), per_process
                 )
                 for name, values in times.items()
             },
@@ -173,10 +155,7 @@ class Point:
             primary=primary_operations(times, config),
             config=config,
             schedule=Schedule.of(config, attempts.per_life),
-            better=better,
-            given_s=repeat_s,
-            alpha_scale=alpha_scale,
-            seed=seed,
+            known=known,
         )
 
     def settle(self) -> Look:
@@ -188,31 +167,6 @@ class Point:
                 break
         return found or self._before_the_looks()
 
-    def describe(self, found: Look) -> dict[str, Verdict]:
-        """Returns the verdicts on all operations, of what was measured up to a look."""
-        series, times = self.series(self.read, found.look), dict(found.times)
-        described: dict[str, Verdict] = {}
-        for name, reason in self.read.items():
-            if isinstance(reason, str):
-                described[name] = cannot_judge(reason)
-                continue
-            decides, rule = name in self.primary, self._rule(name, found.look or 0)
-            verdict = found.verdicts.get(name)
-            if found.look is not None and not decides:
-                alone = {name: series[name]}
-                times |= judge_times(alone, {name: rule}, found.look, seed=self.seed)
-                verdict = outline(series[name], rule, times[name], seed=self.seed)
-            described[name] = describe(
-                verdict or too_early(series[name], rule),
-                series[name],
-                rule,
-                times.get(name),
-                alpha_scale=self._share if decides else 1.0,
-                first_pass=self._first_pass if decides else 0,
-                seed=self.seed,
-            )
-        return self._with_faster(described, times, series)
-
     def _before_the_looks(self) -> Look:
         attempts = self.attempts
         failures = judge_failures(attempts.failed, attempts.labels, self.config, None)
@@ -220,22 +174,17 @@ class Point:
             name: too_early(blocks, self.config)
             for name, blocks in self.series(self.primary, None).items()
         }
-        return self._decided(None, {}, early, failures)
+        return self._decide(None, {}, early, failures)
 
     def at(self, look: int) -> Look:
         """Judges what was measured up to a look."""
         series, blocks = self.series(self.primary, look), self.schedule.blocks(look)
         rules = {name: self._rule(name, look) for name in series}
-        times = judge_times(
-            series,
-            rules,
-            look,
-            family=len(self.primary),
-            alpha_scale=self.alpha_scale,
-            seed=self.seed,
-        )
+        scale, seed = self._alpha_scale, self._seed
+        family = len(self.primary)
+        times = judge_times(series, rules, look, family=family, alpha_scale=scale, seed=seed)
         outlines = {
-            name: outline(series[name], rules[name], test, alpha_scale=self._share, seed=self.seed)
+            name: outline(series[name], rules[name], test, alpha_scale=self._share, seed=seed)
             for name, test in times.items()
         }
         failures = judge_failures(
@@ -243,61 +192,69 @@ class Point:
             self.attempts.labels[:blocks],
             self._limits(look, self._repeat_s),
             look,
-            alpha_scale=self.alpha_scale,
-            seed=self.seed,
+            alpha_scale=scale,
+            seed=seed,
         )
-        return self._decided(look, times, outlines, failures)
+        return self._decide(look, times, outlines, failures)
 
-    def _decided(
+    def _decide(
         self,
         look: int | None,
         times: dict[str, TimeTest],
         outlines: dict[str, Verdict],
         failures: FailureVerdict,
     ) -> Look:
+        """Combines the parts of a look into a word, and says whether more could change it."""
         verdicts = {
             name: cannot_judge(read) if isinstance(read, str) else outlines[name]
-            for name, read in self.read.items()
+            for name, read in self.operations.items()
             if name in self.primary
         }
-        word, endpoint, reason = word_of_parts(verdicts, self.primary, failures)
-        if broken := nothing_worked(self.attempts.failed):
-            word, endpoint, reason = "INCONCLUSIVE", "failures", _NOTHING_WORKED
-        looks, operations = self.schedule.looks, self.attempts.operations
-        ahead = [each for each in looks if each > operations]
-        between = look is not None and bool(ahead) and looks[look] < operations
-        if word == "PASS" and between:
-            word = "INCONCLUSIVE"
-            reason = (
-                f"{operations} operations per arm were measured; the next look is at {ahead[0]}"
-            )
-        # An operation that an arm lacks is not waited for.
-        judged = [verdict for verdict in verdicts.values() if verdict.endpoint != "missing"]
-        passed = failures.word == "PASS" and all(verdict.word == "PASS" for verdict in judged)
-        is_open = any(verdict.time_word != "PASS" for verdict in judged)
-        used_up = look is not None and (not ahead or (is_open and look >= self.schedule.last))
+        word, endpoint, reason = self._word(look, verdicts, failures)
+        passed = used_up = certain = False
         doubts: dict[Doubt, str] = {}
-        certain = False
-        if look is not None and endpoint != "missing":
-            regressed = {name for name in times if verdicts[name].word == "REGRESSION"}
-            doubts, certain = self._doubts(look, times, word, regressed, used_up=used_up)
+        if look is not None:
+            passed, used_up = self._ends(look, verdicts.values(), failures)
+            if endpoint != "missing":
+                regressed = {name for name in times if verdicts[name].word == "REGRESSION"}
+                doubts, certain = self._doubts(look, times, word, regressed, used_up=used_up)
         stands = word == "REGRESSION" and not doubts
-        settled = broken or stands or certain or used_up or (passed and not between)
+        settled = self._broken or stands or certain or used_up or passed
+        next_look = None if settled else self._ahead[0]
         return Look(
             look=look,
             times=times,
             verdicts=verdicts,
             failures=failures,
             decision=Decision(
-                word=word,
-                endpoint=endpoint,
-                reason=reason,
-                settled=settled,
-                next_look=None if settled else ahead[0],
+                word=word, endpoint=endpoint, reason=reason, settled=settled, next_look=next_look
             ),
             doubts=doubts,
             ends=stands or certain,
         )
+
+    def _word(
+        self, look: int | None, verdicts: Mapping[str, Verdict], failures: FailureVerdict
+    ) -> tuple[Word, Endpoint, str]:
+        """Returns the word of a look, which endpoint decided it, and why it is no PASS."""
+        if self._broken:
+            return "INCONCLUSIVE", "failures", _NOTHING_WORKED
+        word, endpoint, reason = word_of_parts(verdicts, self.primary, failures)
+        if word == "PASS" and look is not None and self._is_between(look):
+            measured = f"{self.attempts.operations} operations per arm were measured"
+            return "INCONCLUSIVE", endpoint, f"{measured}; the next look is at {self._ahead[0]}"
+        return word, endpoint, reason
+
+    def _ends(
+        self, look: int, verdicts: Iterable[Verdict], failures: FailureVerdict
+    ) -> tuple[bool, bool]:
+        """Returns whether a look ends a comparison as it passes, and as looks are used up."""
+        # An operation that an arm lacks is not waited for.
+        judged = [verdict for verdict in verdicts if verdict.endpoint != "missing"]
+        passed = failures.word == "PASS" and all(verdict.word == "PASS" for verdict in judged)
+        is_open = any(verdict.time_word != "PASS" for verdict in judged)
+        used_up = not self._ahead or (is_open and look >= self.schedule.last)
+        return passed and not self._is_between(look), used_up
 
     def _doubts(
         self,
@@ -316,31 +273,64 @@ class Point:
         are looks.
         """
         fitted = {name: test for name, test in times.items() if test.carry_over is not None}
-        chance = SUSPECTED / max(1, len(fitted))
-        level = LEVEL * self.schedule.shares[look] / max(1, len(fitted))
+        family = max(1, len(fitted))
         if word == "REGRESSION":
             fitted = {name: test for name, test in fitted.items() if name in regressed}
-        suspects: dict[str, AfterEffect] = {}
-        for name, test in fitted.items():
-            effect = None
-            if test.carry_over is not None and not test.stands:
-                effect = test.carry_over.after_effect()
-            if effect is not None and within(effect.p_value, chance) and effect.matters(test.rule):
-                suspects[name] = effect
-            elif word == "REGRESSION":
-                return {}, False
+        effects = {name: test.suspect(SUSPECTED / family) for name, test in fitted.items()}
+        suspects = {name: effect for name, effect in effects.items() if effect is not None}
+        if word == "REGRESSION" and len(suspects) < len(fitted):
+            return {}, False
+        level = LEVEL * self.schedule.shares[look] / family
         certain = any(within(effect.p_value, level) for effect in suspects.values())
         if suspects and (certain or used_up or word == "REGRESSION"):
             name = min(suspects, key=lambda each: suspects[each].p_value)
             return {"carry_over": f"{name}: {suspects[name].seen()}, {NOT_SHOWN}"}, certain
-        unsettled = [name for name, test in fitted.items() if test.job_open]
-        if unsettled and used_up:
-            return {"carry_over": f"{unsettled[0]}: {JOB_OPEN}, {NOT_SHOWN}"}, False
+        unsettled = next((name for name, test in fitted.items() if test.job_open), None)
+        if unsettled is not None and used_up:
+            return {"carry_over": f"{unsettled}: {JOB_OPEN}, {NOT_SHOWN}"}, False
         return {}, False
+
+    @functools.cached_property
+    def _broken(self) -> bool:
+        return nothing_worked(self.attempts.failed)
+
+    @functools.cached_property
+    def _ahead(self) -> list[int]:
+        """Operations per arm at the looks that are not reached."""
+        return [each for each in self.schedule.looks if each > self.attempts.operations]
+
+    def _is_between(self, look: int) -> bool:
+        """Whether more was measured than up to a look, and the next one is not reached."""
+        return bool(self._ahead) and self.schedule.looks[look] < self.attempts.operations
+
+    def describe(self, found: Look) -> dict[str, Verdict]:
+        """Returns the verdicts on all operations, of what was measured up to a look."""
+        series, times = self.series(self.operations, found.look), dict(found.times)
+        described: dict[str, Verdict] = {}
+        for name, read in self.operations.items():
+            if isinstance(read, str):
+                described[name] = cannot_judge(read)
+                continue
+            decides, rule = name in self.primary, self._rule(name, found.look or 0)
+            verdict = found.verdicts.get(name)
+            if found.look is not None and not decides:
+                alone = {name: series[name]}
+                times |= judge_times(alone, {name: rule}, found.look, seed=self._seed)
+                verdict = outline(series[name], rule, times[name], seed=self._seed)
+            described[name] = describe(
+                verdict or too_early(series[name], rule),
+                series[name],
+                rule,
+                times.get(name),
+                alpha_scale=self._share if decides else 1.0,
+                first_pass=self._first_pass if decides else 0,
+                seed=self._seed,
+            )
+        return self._with_faster(described, times, series)
 
     def series(self, names: Iterable[str], look: int | None) -> dict[str, Blocks]:
         """Returns those operations that can be judged, up to a look."""
-        found = {name: self.read[name] for name in names}
+        found = {name: self.operations[name] for name in names}
         return {
             name: blocks if look is None else blocks.first(self.schedule.blocks(look))
             for name, blocks in found.items()
@@ -348,15 +338,24 @@ class Point:
         }
 
     @property
+    def _seed(self) -> int:
+        return self.known.get("seed", 0)
+
+    @property
+    def _alpha_scale(self) -> float:
+        return self.known.get("alpha_scale", 1.0)
+
+    @property
     def _share(self) -> float:
-        return self.alpha_scale / max(1, len(self.primary))
+        """Share of alpha of one primary operation."""
+        return self._alpha_scale / max(1, len(self.primary))
 
     @functools.cached_property
     def _repeat_s(self) -> float:
         """Seconds of a repeat; infinite where nothing tells."""
         first = self.series(self.primary, 0).values() if self.attempts.operations else ()
         own = sum(each.median() for each in first if each.some_worked(candidate=False))
-        return max(own, self.given_s) or math.inf
+        return max(own, self.known.get("repeat_s", 0.0)) or math.inf
 
     @functools.cached_property
     def _first_pass(self) -> int:
@@ -369,7 +368,7 @@ class Point:
         """Returns the rule of an operation at a look; limits are for those that decide."""
         rule = self._limits(look, self._repeat_s if name in self.primary else math.inf).rule(name)
         # Where higher is better its values are no seconds.
-        rate = self.better.get(name) == "higher"
+        rate = self.known.get("better", {}).get(name) == "higher"
         return rule.model_copy(update={"min_effect_s": 0.0}) if rate else rule
 
     def _with_faster(
@@ -384,7 +383,7 @@ class Point:
         faster = {n for n in shares if n not in self.primary and within(shares[n], alpha)}
         order = sorted((n for n in shares if n in self.primary), key=shares.__getitem__)
         for rejected, name in enumerate(order):
-            if not within(shares[name], alpha * self.alpha_scale / (len(self.primary) - rejected)):
+            if not within(shares[name], alpha * self._alpha_scale / (len(self.primary) - rejected)):
                 break
             faster.add(name)
         return {
@@ -396,7 +395,7 @@ class Point:
         """Returns the p-value of a candidate that is not faster, over the share of its look."""
         if verdict.word != "PASS":
             return math.inf
-        p_value = p_values(blocks, 0.0, draws=self.config.draws, seed=self.seed)[1]
+        p_value = p_values(blocks, 0.0, draws=self.config.draws, seed=self._seed)[1]
         for each in filter(None, (test.processes, test.job)):
             p_value = max(p_value, each.tails(0.0)[1])
         return p_value / self.schedule.shares[test.look]

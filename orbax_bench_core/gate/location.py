@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Blocks
-from orbax_bench_core.gate.carry_over import LEVEL, CarryOver
+from orbax_bench_core.gate.carry_over import LEVEL, AfterEffect, CarryOver
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.processes import ProcessTest, Spread
 from orbax_bench_core.gate.rank_test import log_ratio, p_values
@@ -23,7 +23,7 @@ class TimeTest:
     Attributes:
         look: Index of the look.
         word: What it says.
-        centre: Estimated log ratio; None where the test does without it: of lives, and where an arm
+        centre: Estimated log ratio; None if the test does without it: of lives, and where an arm
             has no operation that worked.
         p_regression: P-value when the slow-down is the tolerance; None without any operation of the
             baseline that worked.
@@ -68,6 +68,16 @@ class TimeTest:
         if self.word != "REGRESSION" or self.job is None:
             return self.word == "PASS"
         return within(self.job.tails(math.log1p(self.rule.tolerance))[0], LEVEL)
+
+    def suspect(self, chance: float) -> AfterEffect | None:
+        """Returns the after-effect by which its word may not be one of what a job pays.
+
+        None if there is none that matters with a p-value of at most `chance`.
+        """
+        if self.carry_over is None or self.stands:
+            return None
+        effect = self.carry_over.after_effect()
+        return effect if within(effect.p_value, chance) and effect.matters(self.rule) else None
 
 
 def judge_times(

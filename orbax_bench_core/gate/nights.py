@@ -62,7 +62,7 @@ class NightCount(ResultModel):
 
 
 def stalls_of_night(times: Any, labels: Bools) -> NightCount | None:
-    """Counts the stalls of one operation among what did not fail; None where it has no blocks.
+    """Counts the stalls of one operation among what did not fail; None if it has no blocks.
 
     Args:
         times: As `judge` takes them.

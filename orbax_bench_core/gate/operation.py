@@ -28,7 +28,7 @@ def cannot_judge(reason: str) -> Verdict:
 def outline(
     blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha_scale: float = 1.0, seed: int = 0
 ) -> Verdict:
-    """Returns what one look says, of the operations up to it, without what `describe` adds."""
+    """Judges one look, of the operations up to it, without what `describe` adds."""
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale
     stalls = judge_stalls(blocks, rule, outcome.look, alpha=alpha, seed=seed)

@@ -147,7 +147,7 @@ def detectable_at(
     alpha_scale: float = 1.0,
     first_pass: int = 0,
 ) -> tuple[float, ...]:
-    """Returns what `detectable` does for each of several powers, of one simulation.
+    """Returns `detectable` for each of several powers, of one simulation.
 
     Before `first_pass` operations per arm a limit on stalls or failures allows no PASS.
     """
@@ -189,7 +189,7 @@ def boundaries(
     alpha_scale: float = 1.0,
     first_pass: int = 0,
 ) -> Boundaries:
-    """Returns what each of 20,000 fixed paths says at all looks."""
+    """Returns the word of each of 20,000 fixed paths at all looks."""
     paths = _paths(Schedule.of(rule, per_life).looks[:-1])
     noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
     return _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
@@ -204,7 +204,7 @@ def _boundaries(
     alpha_scale: float,
     first_pass: int,
 ) -> Boundaries:
-    """Returns what paths say at as many looks as they have, shape (paths, looks)."""
+    """Returns the words of paths at all their looks, shape (paths, looks)."""
     schedule, (own, apart) = Schedule.of(rule, per_life), paths
     more = noise.job / noise.own if noise.own else 1.0
     job = (own + math.sqrt(more**2 - 1) * apart) / more

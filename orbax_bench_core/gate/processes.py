@@ -115,7 +115,7 @@ class ProcessTest:
 
 
 def spread_over_processes(per_process: int | None) -> float:
-    """Returns what differs from process to process, as noise of one operation, where arms share."""
+    """Returns the spread between processes, as noise of one operation, where arms share."""
     return PRIOR * math.sqrt(per_process or 0)
 
 

@@ -70,7 +70,7 @@ def _sums(scores: Ints, candidate: Bools) -> tuple[int, Ints]:
 
 
 def possible_sums(scores: Ints, candidate: Bools) -> Ints:
-    """Returns what the candidate's slots of each block sum up to, in all orders it could have."""
+    """Returns the sums of the candidate's slots of each block, in all orders it could have."""
     blocks, slots = scores.shape
     orders = _orders(slots, int(candidate.sum()) // blocks)
     return np.asarray(scores[:, orders].sum(axis=2), dtype=np.int64)

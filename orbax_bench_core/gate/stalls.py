@@ -60,6 +60,7 @@ def judge_stalls(
         baseline=excess.baseline,
         operations=excess.operations,
         bound=excess.bound,
+        limit=rule.max_stalls if isinstance(rule.max_stalls, float) else None,
         threshold=threshold,
         mean_ratio=mean_ratio,
         p_value=excess.p_value,

@@ -138,7 +138,7 @@ class _Runs:
         return _tail(len(self.before), len(self.now), slower)
 
     def seen(self, ratio: float, alpha: float) -> str:
-        """Returns what these two runs show, at the level that so many operations allow."""
+        """Returns the result of these two runs, at the level that so many operations allow."""
         level = max(alpha, _least(len(self.before), len(self.now)))
         bound = self._bound(level)
         slower = int((self.now > self.before[-1]).sum())

@@ -26,8 +26,11 @@ class StallVerdict(ResultModel):
     # largest share of stalls in the candidate that its count does not exclude, upper 95 % limit of
     # Clopper and Pearson
     bound: float
+    # share beyond the baseline's that a PASS excludes; None if none was to be excluded, which also
+    # is so where that would take longer than `gate.limit_minutes`
+    limit: float | None = None
     threshold: float  # what counts as a stall, as a multiple of the median
-    # mean time of the candidate over that of the baseline, failed attempts left out; None where an
+    # mean time of the candidate over that of the baseline, failed attempts left out; None if an
     # arm has none. At the last look it can keep a PASS back.
     mean_ratio: float | None = None
     p_value: float  # probability of at least so many in the candidate if the arms are the same
@@ -55,6 +58,8 @@ class FailureVerdict(ResultModel):
     # largest share of failures of the candidate that its count does not exclude, upper 95 % limit
     # of Clopper and Pearson
     bound: float
+    # share beyond the baseline's that a PASS excludes; None as for stalls
+    limit: float | None = None
     look: int | None = None  # index of the look; None before the first
     reason: str = ""  # why it is not PASS; empty when it is
 

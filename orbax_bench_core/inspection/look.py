@@ -39,11 +39,11 @@ class Inspection:
     Attributes:
         stored: What its files say.
         inventory: Its files by kind.
-        mesh: The mesh that it would be loaded onto; None where nothing tells.
+        mesh: The mesh that it would be loaded onto; None if nothing tells.
         unfit: Arrays whose chunks do not end where the shards of that mesh do.
         replicated_share: Share of all device memory there that holds another copy.
         reads: What hosts read, for several numbers of them; the first is that of the mesh.
-        problems: What is wrong with it; empty where nothing was found.
+        problems: What is wrong with it; empty if nothing was found.
         advice: What could be better.
     """
 
@@ -225,7 +225,7 @@ def _mesh(
 
 
 def _tree(stored: StoredCheckpoint) -> plan.PlannedTree | None:
-    """Returns the tree of a checkpoint; None where damage leaves no array of it."""
+    """Returns the tree of a checkpoint; None if damage leaves no array of it."""
     try:
         return plan.tree_of_stored(stored)
     except UserError:

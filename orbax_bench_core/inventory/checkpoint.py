@@ -36,7 +36,7 @@ _UNMARKED: Final = PurePosixPath("orbax.checkpoint")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredArray:
-    """One array of a checkpoint, or a Python number, as a scalar; None where no metadata say.
+    """One array of a checkpoint, or a Python number, as a scalar; None if no metadata say.
 
     Its name is its key in the store, empty for a tree that is one array; its path the keys in the
     tree, where whole numbers are places in a list. `write_shape` is what one process wrote at a
@@ -71,7 +71,7 @@ class StoredArray:
 
     @property
     def is_one_chunk(self) -> bool | None:
-        """Whether a chunk is all that one process wrote at a time; None where nothing tells."""
+        """Whether a chunk is all that one process wrote at a time; None if nothing tells."""
         if self.zarr is None or self.write_shape is None:
             return None
         return self.write_shape == self.zarr.chunk_shape
@@ -88,19 +88,19 @@ class StoredCheckpoint:
 
     path: str  # what was given
     root: str  # where it begins
-    item: str  # name of the item that holds the tree; empty where the root does
+    item: str  # name of the item that holds the tree; empty if the root does
     is_safetensors: bool = False
-    is_committed: bool | None  # whether its save finished; None where nothing tells
+    is_committed: bool | None  # whether its save finished; None if nothing tells
     commit: str  # how that is known, or what is missing
-    # seconds from the begin of its save to its commit; None where nothing tells
+    # seconds from the begin of its save to its commit; None if nothing tells
     save_s: float | None
     ocdbt: bool  # whether its arrays are in an OCDBT database
     arrays: tuple[StoredArray, ...]  # its arrays and Python numbers, by name
     strings: tuple[str, ...]  # names of its strings
     sizes: Mapping[PurePosixPath, int]  # bytes of every file, by its path below the root
-    processes: int | None  # processes that wrote it; None where nothing tells
+    processes: int | None  # processes that wrote it; None if nothing tells
     siblings: Mapping[str, float]  # unfinished saves next to it, and seconds since each changed
-    problems: tuple[str, ...]  # what is wrong with it, a line each; empty where nothing was found
+    problems: tuple[str, ...]  # what is wrong with it, a line each; empty if nothing was found
     unloadable: tuple[str, ...]  # why Orbax v1 does not load it, though nothing is wrong with it
     notes: tuple[str, ...]  # what of it was not looked at, or is no part of it
 

@@ -40,7 +40,7 @@ class Location:
     """An existing checkpoint: a tree of Orbax, or a model in the safetensors format."""
 
     root: AnyPath  # a file only where a single .safetensors file was named
-    item: str | None = None  # the folder of the tree; None where the root itself holds it
+    item: str | None = None  # the folder of the tree; None if the root itself holds it
     form: Literal["orbax", "safetensors"] = "orbax"
 
     @property

@@ -132,7 +132,7 @@ def read_model(place: AnyPath) -> Model:
 
 
 def _listing(index: AnyPath, problems: list[str]) -> dict[str, str] | None:
-    """Returns the file of each array by an index; None where it cannot be read, which is noted."""
+    """Returns the file of each array by an index; None if it cannot be read, which is noted."""
     try:
         content = read_json(index)
         listing = content["weight_map"]

@@ -316,7 +316,7 @@ def _terminal(found: kubernetes.Object) -> str:
 
 
 def _condition(found: kubernetes.Object, kind: str) -> kubernetes.Object:
-    """Returns a condition that holds; empty where it does not."""
+    """Returns a condition that holds; empty if it does not."""
     for condition in found.get("status", {}).get("conditions") or ():
         if condition["type"] == kind and condition["status"] == "True":
             return dict(condition)
@@ -324,7 +324,7 @@ def _condition(found: kubernetes.Object, kind: str) -> kubernetes.Object:
 
 
 def _reference(owner: kubernetes.Object) -> kubernetes.Object:
-    """Returns what an object says of the one that it is deleted with."""
+    """Returns the object's reference to its owner, with which it is deleted."""
     metadata = owner["metadata"]
     return {
         "apiVersion": owner["apiVersion"],

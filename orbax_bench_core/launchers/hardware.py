@@ -334,7 +334,7 @@ def provisioning(
     *,
     flex_start: bool = False,
 ) -> Provisioning:
-    """Returns what pods say to get machines of GKE; with a queue, Kueue's request says how long."""
+    """Returns the pods' fields that get machines of GKE; with a queue, Kueue decides how long."""
     selectors, taints = dict[str, str](), list[str]()
     if reservation is not None and (parts := _RESERVATION.fullmatch(reservation)):
         selectors["cloud.google.com/reservation-name"] = parts["name"]
@@ -376,7 +376,7 @@ def require_bounded(max_run_s: int | None, queue: str | None, *, flex_start: boo
 
 
 def expected_devices(text: str) -> ExpectedDevices | None:
-    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None where it is empty."""
+    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None if it is empty."""
     if not text:
         return None
     platform, *rest = text.split(":")
@@ -391,7 +391,7 @@ def expected_devices(text: str) -> ExpectedDevices | None:
 
 
 def expectation(shape: SliceShape, slices: int = 1) -> str:
-    """Returns what a step that measures on slices expects, as `expected_devices` reads it."""
+    """Returns the devices a measuring step expects on slices, in `expected_devices`' form."""
     return f"tpu:{shape.generation.name}:{shape.devices * slices}"
 
 

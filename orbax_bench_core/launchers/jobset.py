@@ -90,7 +90,7 @@ class JobSet(kubernetes.PodsLauncher):
         return self.launch.tpu is not None
 
     def annotations(self) -> dict[str, str]:
-        """Returns what keeps a slice of several hosts in one node pool, and bounds its time."""
+        """Returns the fields that keep a slice of several hosts in one node pool, and its limit."""
         # A slice of one host stands on one node anyway, beside which there are others.
         alone = self.launch.tpu is not None and self.launch.hosts > 1
         placed = {"alpha.jobset.sigs.k8s.io/exclusive-topology": _GKE_POOL} if alone else {}

@@ -164,7 +164,7 @@ class PodsLauncher:
         }
 
     def spec(self) -> Object:
-        """Returns what the object consists of."""
+        """Returns the parts of the object."""
         raise NotImplementedError
 
     def annotations(self) -> dict[str, str]:
@@ -232,7 +232,7 @@ class PodsLauncher:
         return self.with_tpus and allowed
 
     def _allowed(self) -> Object:
-        """Returns what the container may do beyond others; empty for nothing."""
+        """Returns the extra rights of the container; empty for none."""
         context: Object = {"privileged": True} if self.settings.privileged else {}
         if self._capabilities:
             context["capabilities"] = {"add": self._capabilities}

@@ -122,7 +122,7 @@ def options(given: Mapping[str, str | None]) -> list[str]:
 def environment_of_hosts() -> dict[str, str]:
     """Returns this environment for what starts the hosts: a token of its own, and no other place.
 
-    The token is made for one launch: whoever has it can run commands on all hosts.
+    The token is made for one launch: anyone who has it can run commands on all hosts.
     """
     told = {name: os.environ[name] for name in (NOTIFY, NOTIFY_STATE) if name in os.environ}
     return without_cluster(os.environ) | told | {TOKEN: secrets.token_hex(32)}

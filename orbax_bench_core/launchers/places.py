@@ -65,7 +65,7 @@ def make_launcher(
 
 
 def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
-    """Returns what devices hosts of slices expect; empty where one process drives all hosts."""
+    """Returns the devices that hosts of slices expect; empty if one process drives all hosts."""
     if place_named(on).one_process(place_settings(on, settings)):
         return ""
     return hardware.expectation(hardware.parse_slice(tpu), slices)

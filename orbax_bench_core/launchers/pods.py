@@ -43,14 +43,14 @@ def listed(core: Any, jobset: str, namespace: str) -> list[Object]:
 
 
 def read(core: Any, name: str, namespace: str) -> Object | None:
-    """Returns a pod; None where there is none of that name."""
+    """Returns a pod; None if there is none of that name."""
     options = {"_preload_content": False, "_request_timeout": TIMEOUT_S}
     answer = unless(404, partial(core.read_namespaced_pod, name, namespace, **options))
     return None if answer is None else dict(json.loads(answer.data))
 
 
 def unless(status: int, ask: Callable[[], Any]) -> Any | None:
-    """Returns what a request answers; None where the server refuses it with this status."""
+    """Returns the answer to a request, or None if the server refuses it with this status."""
     try:
         return ask()
     except ApiException as error:
@@ -75,7 +75,7 @@ def _containers(pod: Object) -> list[Object]:
 
 
 def _container(pod: Object, name: str) -> Object:
-    """Returns the status of one container of a pod; empty where it has none."""
+    """Returns the status of one container of a pod; empty if it has none."""
     return next((each for each in _containers(pod) if each["name"] == name), {})
 
 

@@ -84,7 +84,7 @@ class Ray:
         self._settings = settings
 
     def shown(self) -> str:
-        """Returns what each actor asks for, and what it starts."""
+        """Returns each actor's resources, and the command it starts."""
         launch, place = self._launch, self._settings.address or "that RAY_ADDRESS names, or here"
         if launch.tpu is None:
             group = f"STRICT_SPREAD over {launch.hosts} nodes, each with {_amounts(self._bundle())}"
@@ -299,5 +299,5 @@ def _amounts(resources: Mapping[str, float]) -> str:
 
 
 def _lines(error: Exception) -> list[str]:
-    """Returns what an error says: Ray gives whole tracebacks."""
+    """Returns the message of an error: Ray gives whole tracebacks."""
     return [line.strip() for line in str(error).splitlines() if line.strip()] or [""]

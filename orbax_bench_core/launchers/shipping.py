@@ -29,7 +29,7 @@ class Shipment:
     target: str = ""
     suite: bytes = b""
     archive: SuiteArchive | None = None  # None where hosts reach the suite themselves
-    # where hosts mount what the run directory lies on; None where it is in a bucket
+    # where hosts mount what the run directory lies on; None if it is in a bucket
     mounted: str | None = None
 
     @property
@@ -83,7 +83,7 @@ class Shipment:
 def shipment(
     launch: Launch, *, in_image: str | None = None, mounted: str | None = None
 ) -> Shipment:
-    """Returns what has to be sent so that every host finds the suite."""
+    """Returns the files to send so that every host finds the suite."""
     suite = launch.suite
     if not suite:
         return Shipment(command=launch.command)

@@ -82,7 +82,7 @@ class Vertex:
     """Runs the command on every host of one custom job, and waits for its end.
 
     Replicas find each other by `CLUSTER_SPEC`, hosts of a slice by the variables of their TPUs. The
-    token of the run is a file in the run directory: whoever may look at a job sees its environment.
+    token of the run is a file in the run directory: readers of a job see its environment.
     """
 
     def __init__(self, launch: Launch, settings: VertexSettings) -> None:
@@ -266,7 +266,7 @@ def note_job(place: str, uri: str = "") -> None:
 
 
 def noted_job(place: str) -> str | None:
-    """Returns the resource name of the job that a file notes; None where it notes none."""
+    """Returns the resource name of the job that a file notes; None if it notes none."""
     try:
         [noted] = read_json(place, 2**20)["resources"]
         named = _NAME.search(noted["resourceUri"])
@@ -351,7 +351,7 @@ class CustomJobs:
         return self._answered(attempt)
 
     def find(self, nonce: str) -> str | None:
-        """Returns the name of the job whose label has that value; None where there is none."""
+        """Returns the name of the job whose label has that value; None if there is none."""
         return self._answered(lambda: self._find(nonce))
 
     def state(self, name: str) -> VertexState:

@@ -159,7 +159,7 @@ class Xpk:
 
 
 def _pathways_words(launch: Launch, settings: XpkSettings) -> list[str]:
-    """Returns what `create-pathways` takes beside the words of `create`.
+    """Returns the arguments of `create-pathways` that `create` does not take.
 
     XPK's own folder of Pathways is a bucket of Google. Where a sidecar is, the proxy must be told,
     as Orbax's own launcher does.

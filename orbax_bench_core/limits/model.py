@@ -104,13 +104,13 @@ class Limits(ResultModel):
     surroundings: Surroundings  # the state of the machine as they began
     provenance: dict[str, Any] = {}  # what ran, and on what
     probes: tuple[ProbeResult, ...]  # what each probe found, in the order of `PROBES`
-    # how limits that were kept from an earlier run were checked; None where they were measured for
+    # how limits that were kept from an earlier run were checked; None if they were measured for
     # this one
     confirmed: Confirmation | None = None
 
     @property
     def age_sentence(self) -> str:
-        """Which earlier measurement these are, for people; empty where they were made for a run."""
+        """Which earlier measurement these are, for people; empty if they were made for a run."""
         if self.confirmed is None:
             return ""
         return (
@@ -136,12 +136,12 @@ class HostLimits(ResultModel):
 
 
 def read(run: RunDirectory) -> Limits | None:
-    """Returns what the machine and the storage of a run can do; None where it was not measured."""
+    """Returns the limits of a run's machine and storage, or None if they were not measured."""
     return run.read_result(RunFile.LIMITS, Limits, remedy=_REMEDY)
 
 
 def read_hosts(run: RunDirectory) -> HostLimits | None:
-    """Returns what each host of a run can do; None for a run of one host."""
+    """Returns the limits of each host of a run, or None for a run of one host."""
     return run.read_result(RunFile.HOST_LIMITS, HostLimits, remedy=_REMEDY)
 
 

@@ -244,7 +244,7 @@ class Probe:
     medium: Literal["files", "memory", "devices", "tensorstore"]
     # what every such operation must do as well; None for what only some do
     operation: Literal["save", "load"] | None = None
-    # state of the page cache that it is measured in; None where that does not matter
+    # state of the page cache that it is measured in; None if that does not matter
     cache: Cache | None = None
     compressed: bool | None = None  # whether TensorStore compresses; None for the other media
 

@@ -268,7 +268,7 @@ class LimitsCache:
 
 
 def _folder() -> Path | None:
-    """Returns where limits are kept; None where the user wants none to be."""
+    """Returns where limits are kept; None if the user wants none to be."""
     chosen = os.environ.get(FOLDER)
     if chosen:
         return None if chosen == _KEPT_NOWHERE else Path(chosen).expanduser().absolute()

@@ -126,7 +126,7 @@ def unasked(points: Iterable[SweepPoint], path: str) -> list[ProbeName]:
 def limit_columns(
     found: Mapping[tuple[str, str], OperationLimits], *, age: str = ""
 ) -> ExtraColumns:
-    """Returns what tables of operations say of limits; no column where none were measured."""
+    """Returns the columns of limits for tables of operations; none if none were measured."""
     if not found:
         return ExtraColumns()
     return ExtraColumns(

@@ -9,7 +9,7 @@ from orbax_bench_core.config import parse_suite
 from orbax_bench_core.lineage.digests import checkpoint_digest
 from orbax_bench_core.lineage.manifest import Made, package_versions, read_manifest
 from orbax_bench_core.provenance import UNKNOWN, image_that_runs
-from orbax_bench_core.records import SCHEMA_VERSION, RunDirectory
+from orbax_bench_core.records import RunDirectory, Versioned
 
 _METRICS_BYTES: Final = 32_000
 """Metrics travel into a step with the rest of its input, in one argument of 128 KiB at most."""
@@ -34,7 +34,7 @@ def artifact_metadata(
     info, versions = None if run is None else run.read_info(), package_versions()
     return {
         "orbax_bench_type": kind,
-        "schema_version": str(SCHEMA_VERSION),
+        "schema_version": str(Versioned().schema_version),
         "digest": digest,
         "path": path,
         "run_directory": UNKNOWN if run is None else str(run.root),

@@ -114,7 +114,7 @@ def lost_batches(
 
 
 def read_batch(path: AnyPath) -> Batch | None:
-    """Returns what a step said of its batch; None where the file is torn or not there."""
+    """Returns the report of a step about its batch, or None if the file is torn or missing."""
     try:
         return Batch.model_validate_json(read_if_there(path) or b"")
     except pydantic.ValidationError:

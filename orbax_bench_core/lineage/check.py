@@ -44,7 +44,7 @@ class Finding:
     # differs, but not all bytes were compared
     status: Status = "not checked"
     depth: int = 0  # how many things were made from it, one of the other, up to what was asked for
-    digest: str = ""  # digest of what is there now; empty where there is none
+    digest: str = ""  # digest of what is there now; empty if there is none
     recorded: str = ""  # the digest that it had when the next thing was made of it
     # what else is known of it, in words
     details: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -390,7 +390,7 @@ class _Check:
 
 
 def _kind(name: str) -> str:
-    """Returns what a file or folder that was made of the records is."""
+    """Returns the kind of a file or folder that was made of the records."""
     if name.endswith((".html", ".md")):
         return "page"
     return "figures" if f"{name}.md" in manifest.OURS else name.partition(".")[0]
@@ -408,7 +408,7 @@ def _baseline(path: str, recorded: str, depth: int) -> Finding:
 
 
 def _status_of(recorded: str, digest: str) -> Status:
-    """Returns what the noted digest and that of now, empty where nothing is there, say."""
+    """Compares the noted digest with the one of now; empty if nothing is there."""
     if not digest:
         return "missing"
     if recorded in ("", UNKNOWN):

@@ -32,7 +32,7 @@ def trace(
     sign: str | None = None,
     signed_by: str | None = None,
 ) -> tuple[Finding, ...]:
-    """Returns what a path was made from, or an artifact of the metadata store at `endpoint`.
+    """Returns the inputs of a path, or of an artifact of the metadata store at `endpoint`.
 
     With `deep` all bytes of checkpoints are read. The private key `sign` signs a manifest if all of
     it still holds; the public keys `signed_by` check a signature.

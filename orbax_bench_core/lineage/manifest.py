@@ -42,8 +42,8 @@ _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     RunFile.VERDICTS: ("verdicts.md", "verdicts.html", "verdicts", "junit.xml"),
     RunFile.STUDY: ("async_study.md", "async_study.html"),
-    RunFile.RECOVERY: ("recovery.md", "recovery.html", "recovery"),
-    RunFile.SOAK: ("soak.md", "soak.html", "soak"),
+    RunFile.RECOVERY: ("recovery.md", "recovery.html"),
+    RunFile.SOAK: ("soak.md", "soak.html"),
 }
 """Files drawn from the records of a run, and the pages that show them; a folder has figures."""
 ENDING: Final = "ending.md"
@@ -68,7 +68,7 @@ class MeasuredWith(ResultModel):
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """Returns what a record says of it."""
+        """Returns the facts of a record."""
         provenance = record.provenance
         environment, git = record.measured.environment, provenance.get("git")
         return cls(
@@ -243,7 +243,7 @@ def _made(path: AnyPath, inputs: dict[str, str]) -> Made:
 
 
 def read_manifest(run: RunDirectory) -> Manifest | None:
-    """Returns what `lineage.json` says; None where it is missing or cannot be read."""
+    """Returns the content of `lineage.json`, or None if it is missing or cannot be read."""
     try:
         return Manifest.model_validate_json(read_at_most(run.root / LINEAGE_FILE))
     except (OSError, pydantic.ValidationError):

@@ -190,7 +190,7 @@ def _ssh_keygen(does: str, *arguments: str, given: bytes) -> subprocess.Complete
 
 
 def _lines(done: subprocess.CompletedProcess[bytes]) -> list[str]:
-    """Returns what `ssh-keygen` said of an error, without its frame and its question."""
+    """Returns the message of `ssh-keygen`'s error, without its frame and its question."""
     text = done.stderr.decode(errors="replace").replace("Enter passphrase: ", "")
     return [line for line in text.splitlines() if line and not line.startswith(("@", "Signing "))]
 

@@ -15,7 +15,7 @@ NAMESPACES: Mapping[str, str] = MappingProxyType(
         "4_throughput": "Bytes per second",
         "5_inventory": "How much was saved and loaded",
         "6_tensorstore": "TensorStore's key-value stores, caches and threads",
-        "6_io": "Bytes that reached or left storage and network, whoever moved them",
+        "6_io": "Bytes that reached or left storage and network, of all processes",
         "7_memory": "Memory of the host, of devices and of Python",
         "7_overhead": "Synchronization, checkpoint management and what training loses to them",
         "8_jax": "Compilation and its cache",

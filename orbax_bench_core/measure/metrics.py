@@ -8,12 +8,12 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 from types import TracebackType
 
 from orbax_bench_core.measure import collectors, known_metrics, observers, profiling
 from orbax_bench_core.measure.collectors import clock_readings
-from orbax_bench_core.measure.definition import OF_CPU, Sample, block_name
+from orbax_bench_core.measure.definition import CPU, OF_CPU, Sample, block_name
 
 _RESERVED = re.compile(rf"(\[\d+\]|{OF_CPU})$")
 
@@ -75,8 +75,8 @@ class Metrics:
             ValueError: The name is empty or ends in `[<number>]` or `:cpu`, `num_bytes` is
                 negative, or a key is unknown; the message lists the known ones.
         """
-        called_ns = perf_counter_ns()
         clock = _this_thread()
+        called = clock.leave(perf_counter_ns())
         _check_name(name)
         if isinstance(metric_keys, str):
             raise TypeError(f"metric_keys is a list of collectors: write [{metric_keys!r}]")
@@ -93,7 +93,7 @@ class Metrics:
             keep_notes=self.notes.__setitem__,
         )
         # This call too is no part of the operation around it.
-        clock.overhead_ns += perf_counter_ns() - called_ns
+        clock.come_back(called)
         return block
 
     def record(self, operation: str, metric: str, value: float) -> None:
@@ -112,9 +112,8 @@ class Metrics:
             ValueError: The operation's name is not one that `measure` takes, the value is infinite
                 or not a number, or the operation has a value of this metric already.
         """
-        called_ns = perf_counter_ns()
         clock = _this_thread()
-        overhead_ns = clock.overhead_ns
+        called = clock.leave(perf_counter_ns())
         _check_name(operation)
         unit = known_metrics.lookup(metric).unit
         if not math.isfinite(value):
@@ -128,8 +127,7 @@ class Metrics:
                 )
             self._keep([sample])
         observers.notify([sample])
-        # Set, not added to: an observer may itself have measured, and counted, blocks.
-        clock.overhead_ns = overhead_ns + perf_counter_ns() - called_ns
+        clock.come_back(called)
 
     @property
     def results(self) -> dict[str, tuple[float, str]]:
@@ -178,7 +176,7 @@ class Block:
         "_num_bytes",
         "_occurrence",
         "_operation",
-        "_overhead_ns",
+        "_overhead",
         "_record",
         "_running",
         "_started_ns",
@@ -203,15 +201,13 @@ class Block:
         self._keep_notes = keep_notes
 
     def __enter__(self) -> None:
-        entered_ns = perf_counter_ns()
         clock = self._clock = _this_thread()
-        overhead_ns = clock.overhead_ns
+        entered = clock.leave(perf_counter_ns())
         self._occurrence = self._claim(self._operation)
         self._trace = profiling.start(self._operation, outermost=clock.depth == 0)
         clock.depth += 1
         self._running = collectors.start(self._keys)
-        # Set, not added to: what ran in between may itself have measured, and counted, blocks.
-        self._overhead_ns = clock.overhead_ns = overhead_ns + perf_counter_ns() - entered_ns
+        self._overhead = clock.come_back(entered)
         self._started_ns = perf_counter_ns()
 
     def __exit__(
@@ -221,18 +217,20 @@ class Block:
         traceback: TracebackType | None,
     ) -> None:
         stopped_ns = perf_counter_ns()
-        excluded_ns = self._clock.overhead_ns - self._overhead_ns
-        seconds = (stopped_ns - self._started_ns - excluded_ns) / 1e9
         # A coroutine or an executor may leave a block in another thread than it entered it.
         here = _this_thread()
-        overhead_ns = here.overhead_ns
+        stopped = here.leave(stopped_ns)
+        excluded_ns, excluded_cpu_ns = (
+            now - then for now, then in zip(self._clock.overhead, self._overhead, strict=True)
+        )
+        seconds = (stopped_ns - self._started_ns - excluded_ns) / 1e9
         try:
-            self._finish(seconds, None if error_type else self._num_bytes)
+            self._finish(seconds, excluded_cpu_ns / 1e9, None if error_type else self._num_bytes)
         finally:
             self._clock.depth -= 1
-            here.overhead_ns = overhead_ns + perf_counter_ns() - stopped_ns
+            here.come_back(stopped)
 
-    def _finish(self, seconds: float, num_bytes: int | None) -> None:
+    def _finish(self, seconds: float, excluded_cpu_s: float, num_bytes: int | None) -> None:
         # What the collectors hold is freed here, on our time, and not when the block goes.
         running, self._running = self._running, ()
         try:
@@ -242,7 +240,13 @@ class Block:
                 self._trace.stop()
         readings = [*clock_readings(seconds, num_bytes, self._keys), *readings]
         samples = [
-            Sample(self._operation, self._occurrence, metric, value, unit)
+            Sample(
+                self._operation,
+                self._occurrence,
+                metric,
+                max(0.0, value - excluded_cpu_s) if metric == CPU else value,
+                unit,
+            )
             for metric, value, unit in readings
         ]
         self._record(samples)
@@ -257,16 +261,29 @@ class Block:
 class _ThreadClock:
     """State that the blocks of one thread share.
 
-    An enclosing block's time is its wall time less the growth of `overhead_ns` while it was open.
-    A running total, rather than an amount handed from child to parent, stays right when blocks
-    overlap without nesting, as coroutines' do.
+    An enclosing block's time is its wall time less the growth of the first `overhead` while it was
+    open, and its CPU time is less that of the second. A running total, rather than an amount handed
+    from child to parent, stays right when blocks overlap without nesting, as coroutines' do.
     """
 
-    __slots__ = ("depth", "overhead_ns")
+    __slots__ = ("depth", "overhead")
 
     def __init__(self) -> None:
-        self.overhead_ns = 0  # what starting and stopping blocks has cost this thread so far
+        # what starting and stopping blocks has cost this thread so far: wall and CPU time, in ns
+        self.overhead = (0, 0)
         self.depth = 0  # number of blocks that are open in this thread
+
+    def leave(self, now_ns: int) -> tuple[int, int]:
+        """Notes that the thread measures from now on, and no longer works on the operation."""
+        wall_ns, cpu_ns = self.overhead
+        return wall_ns - now_ns, cpu_ns - thread_time_ns()
+
+    def come_back(self, left: tuple[int, int]) -> tuple[int, int]:
+        """Counts the time since `leave`, and returns the new overhead."""
+        # Set, not added to: what ran in between may itself have measured, and counted, blocks.
+        wall_ns, cpu_ns = left
+        self.overhead = overhead = (wall_ns + perf_counter_ns(), cpu_ns + thread_time_ns())
+        return overhead
 
 
 _local = threading.local()

@@ -85,7 +85,7 @@ class Amount:
 
     Attributes:
         least: The fewest.
-        most: The most; None where there is no bound.
+        most: The most; None if there is no bound.
         expected: The value that the rules give.
     """
 
@@ -180,12 +180,12 @@ def _replica_axis(shard: Sequence[int], replicas: int) -> int | None:
 
 
 def _looks_replicated(spec: Sequence[ShardingEntry], mesh: PlanMesh) -> bool:
-    """Returns what `jax_array_handlers._is_replicated_sharding` does: it counts entries alone."""
+    """Does the same as `jax_array_handlers._is_replicated_sharding`: it counts entries alone."""
     return len(mesh.axes) > len(spec) or not spec or any(entry is None for entry in spec)
 
 
 def _pattern(array: ArrayLayout, mesh: PlanMesh) -> frozenset[str] | None:
-    """Returns what decides who writes: the axes that cut an array, or None where all devices do."""
+    """Returns the axes that cut an array and so decide who writes; None if all devices do."""
     return None if array.parallel else mesh.used(array.spec)
 
 

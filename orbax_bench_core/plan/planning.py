@@ -276,7 +276,7 @@ def plan_tree(
 
 
 def config_of(source: CheckpointConfig | Spec | str) -> CheckpointConfig:
-    """Returns what a source names as a `checkpoint_config`."""
+    """Returns the checkpoint that a source names as a `checkpoint_config`."""
     if isinstance(source, CheckpointConfig):
         return source
     if not isinstance(source, str):
@@ -346,7 +346,7 @@ def _notes(
 
 
 def speeds_of_run(directory: str) -> Speeds:
-    """Returns what the storage of a run can do at best: `write_fsync` and `read_cold`.
+    """Measures the best the storage of a run can do: `write_fsync` and `read_cold`.
 
     Raises:
         UserError: The run has no limits, or they cannot be read.

@@ -85,7 +85,7 @@ class ReadCost:
 
 
 def read_cost(arrays: Sequence[ReadArray], mesh: PlanMesh) -> ReadCost:
-    """Returns what each host reads to load arrays onto a mesh.
+    """Returns the bytes each host reads to load arrays onto a mesh.
 
     Raises:
         UserError: The devices of a host are no box in the mesh.
@@ -236,8 +236,8 @@ class Speeds:
     """Best speeds of the storage of one host.
 
     Attributes:
-        write: In GiB/s, until data are on stable storage; None where nothing tells.
-        read: In GiB/s, cold; None where nothing tells.
+        write: In GiB/s, until data are on stable storage; None if nothing tells.
+        read: In GiB/s, cold; None if nothing tells.
         write_source: Where that of writing is from.
         read_source: Where that of reading is from.
     """
@@ -250,7 +250,7 @@ class Speeds:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimeBounds:
-    """Fewest seconds of a save and a load; None where nothing tells."""
+    """Fewest seconds of a save and a load; None if nothing tells."""
 
     save_s: float | None
     load_s: float | None

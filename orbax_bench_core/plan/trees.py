@@ -141,7 +141,7 @@ def tree_of_stored(stored: StoredCheckpoint) -> PlannedTree:
 
 
 def saved_mesh(stored: StoredCheckpoint) -> PlanMesh | None:
-    """Returns the mesh that a checkpoint was saved from; None where nothing tells.
+    """Returns the mesh that a checkpoint was saved from; None if nothing tells.
 
     Its hosts are as many as the processes that wrote it.
     """

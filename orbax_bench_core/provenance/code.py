@@ -124,7 +124,7 @@ def code_under_test(generators: Mapping[str, str], suite_file: str) -> CodeUnder
 
 
 def loaded_code(noted: dict[str, Any], file: str) -> dict[str, Any]:
-    """Returns what a record keeps of the code under test, as this process has loaded it.
+    """Returns the identity of the code under test, as this process has loaded it.
 
     A class may come from another place in an environment of its own, or may have been edited since
     the run began; then its revision is found again, once in a process.
@@ -179,7 +179,7 @@ def _source(file: str, repositories: dict[Path, Source]) -> Source:
 
 
 def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
-    """Returns what the repository around a file knows of it."""
+    """Returns the state of the repository that holds a file."""
     root = ask_git(path.parent, "rev-parse", "--show-toplevel")
     if not root.ok:
         return Source(reason=root.reason)
@@ -202,7 +202,7 @@ def _in_repository(path: Path, repositories: dict[Path, Source]) -> Source:
 
 
 def _repository(top: Path) -> Source:
-    """Returns what is the same for each file of a repository."""
+    """Returns the facts that are the same for each file of a repository."""
     commit = ask_git(top, "rev-parse", "--verify", "HEAD")
     if not commit.ok:
         return Source(reason=commit.reason)

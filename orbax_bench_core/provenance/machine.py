@@ -37,7 +37,7 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
 IMAGE = "ORBAX_BENCH_IMAGE"
-"""Variable of the image that a process runs in, which only whoever starts it knows by digest."""
+"""Variable of the image that a process runs in, which only the starter of it knows by digest."""
 _BY_DIGEST = re.compile(r"[^\s@,]+@sha256:[0-9a-f]{64}")
 NODE = "ORBAX_BENCH_NODE"
 """Variable of the machine below a container, which has a name of its own."""
@@ -66,6 +66,7 @@ def host_provenance() -> dict[str, Any]:
         "driver": _first_line(_NVIDIA_DRIVER),
         "git": _git_revision(Path(__file__).resolve()),
         "image": image_that_runs(),
+        "base_image": os.environ.get("ORBAX_BENCH_BASE_DIGEST", UNKNOWN),
         "host": {
             "name": socket.gethostname(),
             "kernel": platform.platform(),
@@ -101,7 +102,7 @@ def worker_id() -> str:
 
 
 def device_provenance() -> dict[str, Any]:
-    """Returns what JAX runs on: platform, kind, count and topology. Starts JAX's backend."""
+    """Returns JAX's platform, kind, count and topology of devices. Starts JAX's backend."""
     import jax
 
     devices = jax.devices()

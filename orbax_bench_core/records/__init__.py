@@ -7,7 +7,6 @@ from orbax_bench_core.records.reading import PointRecords as PointRecords
 from orbax_bench_core.records.reading import unreadable as unreadable
 from orbax_bench_core.records.record import NO_ENVIRONMENT as NO_ENVIRONMENT
 from orbax_bench_core.records.record import PEER_FAILED as PEER_FAILED
-from orbax_bench_core.records.record import SCHEMA_VERSION as SCHEMA_VERSION
 from orbax_bench_core.records.record import UNMET_NEED as UNMET_NEED
 from orbax_bench_core.records.record import VERIFIED_WORDS as VERIFIED_WORDS
 from orbax_bench_core.records.record import Attempt as Attempt
@@ -15,7 +14,6 @@ from orbax_bench_core.records.record import Effect as Effect
 from orbax_bench_core.records.record import ErrorInfo as ErrorInfo
 from orbax_bench_core.records.record import OptionEffect as OptionEffect
 from orbax_bench_core.records.record import Record as Record
-from orbax_bench_core.records.record import SchemaVersion as SchemaVersion
 from orbax_bench_core.records.record import State as State
 from orbax_bench_core.records.record import Status as Status
 from orbax_bench_core.records.record import StoreTrouble as StoreTrouble
@@ -40,3 +38,5 @@ from orbax_bench_core.records.samples import SamplesFile as SamplesFile
 from orbax_bench_core.records.samples import StoreFlags as StoreFlags
 from orbax_bench_core.records.samples import store_flags as store_flags
 from orbax_bench_core.records.samples import troubles_of as troubles_of
+from orbax_bench_core.records.versions import Versioned as Versioned
+from orbax_bench_core.records.versions import parsed_file as parsed_file

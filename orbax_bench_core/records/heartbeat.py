@@ -33,7 +33,7 @@ class Heartbeat(ResultModel):
     repeats_done: int  # those that have a record
     # whether `repeats` is a bound, as of a comparison, which ends with its verdict
     most: bool = False
-    # seconds that are left, by the pace so far, at most where `most`; None where nothing is known
+    # seconds that are left, by the pace so far, at most where `most`; None if nothing is known
     # yet
     left_s: float | None = None
 

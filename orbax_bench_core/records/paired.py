@@ -111,7 +111,7 @@ class PairedTimes:
 
     @staticmethod
     def used(repeats: Iterable[Repeat]) -> list[Repeat]:
-        """Returns what was measured of a pair by its last design.
+        """Returns the measurements of a pair by its last design.
 
         Arms that share workers get lives once an operation carries over to the next.
         """

@@ -11,7 +11,7 @@ from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import AnyPath, names_in, read_if_there
 from orbax_bench_core.records.record import Record, parsed_record
 from orbax_bench_core.records.repeats import Repeat, repeats_of
-from orbax_bench_core.records.run_info import other_version
+from orbax_bench_core.records.versions import OtherVersion
 from orbax_bench_core.sweep import SweepEntry, sides
 
 MAX_RECORD_BYTES: Final = 64 * 2**20
@@ -93,11 +93,13 @@ def read_point(root: AnyPath, entry: SweepEntry, run_id: str) -> PointRecords:
             continue
         if data is None:
             continue
-        record = parsed_record(data)
+        try:
+            record = parsed_record(data)
+        except OtherVersion as other:
+            left_out.append(Stray(path, f"{other}, or {_AWAY}"))
+            continue
         if record is None:
-            other = other_version(data)
-            said = f"{other}: upgrade to use it, or {_AWAY}" if other else _TORN
-            left_out.append(Stray(path, said))
+            left_out.append(Stray(path, _TORN))
         elif wrong := misplaced(record, place, run_id):
             left_out.append(Stray(path, f"{wrong}: {_KEPT_ASIDE}"))
         else:
@@ -170,7 +172,7 @@ def _place_of(point_id: str, folder: str, file: str) -> RecordPlace | None:
 
 
 def misplaced(record: Record, place: RecordPlace, run_id: str) -> str:
-    """Returns what a record says that its place does not; empty when they agree."""
+    """Returns the fields of a record that contradict its place; empty if they agree."""
     said = (record.point_id, record.repeat, record.warmup, record.host, record.run_id)
     if said == (*place, run_id) and record.host < record.num_hosts:
         return ""
@@ -203,7 +205,7 @@ def _repeat(index: int, warmup: bool) -> str:
 
 
 def unreadable(path: AnyPath | str, error: OSError) -> UserError:
-    """Returns what to tell of a file that may exist and cannot be read."""
+    """Returns the message about a file that may exist and cannot be read."""
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "

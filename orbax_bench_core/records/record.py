@@ -18,9 +18,8 @@ from orbax_bench_core.files import ResultModel
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.provenance import Source, recorded_code
+from orbax_bench_core.records.versions import Versioned, parsed
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
-
-SCHEMA_VERSION: Final = 3
 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
@@ -87,9 +86,6 @@ def _kept(text: object, info: pydantic.ValidationInfo) -> object:
     return text.encode(errors="backslashreplace").decode()
 
 
-SchemaVersion = Literal[3]
-"""Version of a file of records. Points of version 3 and later have ids by names of benchmarks."""
-
 _ErrorText = Annotated[str, pydantic.BeforeValidator(_kept)]
 
 
@@ -131,7 +127,7 @@ class ErrorInfo(ResultModel):
 
     @property
     def place(self) -> str:
-        """The author's line that failed, such as `my_bench.py:17`; empty where none is known."""
+        """The author's line that failed, such as `my_bench.py:17`; empty if none is known."""
         return author_place(self.traceback)
 
     @property
@@ -154,7 +150,7 @@ class Attempt(ResultModel):
         samples: What it had measured until then; never aggregated.
         started_at: When it began, UTC.
         duration_s: Seconds that it took.
-        worker: Id of the process that made it, as in the record; empty where none did.
+        worker: Id of the process that made it, as in the record; empty if none did.
     """
 
     error: ErrorInfo
@@ -243,11 +239,10 @@ def _with_mappings(provenance: dict[str, Any]) -> dict[str, Any]:
     return provenance
 
 
-class Record(ResultModel):
+class Record(Versioned):
     """One repeat of one sweep point on one host.
 
     Attributes:
-        schema_version: Version of this layout.
         run_id: The run it belongs to.
         suite: Name of the suite.
         point_id: Id of the sweep point.
@@ -258,7 +253,7 @@ class Record(ResultModel):
         traced: Whether its operations were traced, which makes them slower; only a warm-up is.
         arm: Which side of the point was measured; None outside a paired comparison.
         block: Which block of a paired comparison it belongs to; None outside one.
-        life: Which slot of its block, 0 to 3, had a worker of its own for it; None where there are
+        life: Which slot of its block, 0 to 3, had a worker of its own for it; None if there are
             no lives, and for a warm-up.
         host: Index of the host process.
         num_hosts: How many host processes took part.
@@ -272,14 +267,13 @@ class Record(ResultModel):
         state: What was saved and loaded; None when the repeat never got that far.
         inventory: What the repeat left on storage.
         provenance: What ran, and on what.
-        worker: Id of the process that measured: `<host>:<pid>:<start>`; empty where none came so
+        worker: Id of the process that measured: `<host>:<pid>:<start>`; empty if none came so
             far.
         attempts: Earlier failed tries, oldest first.
         effects: Whether the options did what they say, as the first host found out.
         store_troubles: Operations that an object store throttled or failed; none elsewhere.
     """
 
-    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     suite: str
     point_id: str
@@ -362,12 +356,15 @@ class Record(ResultModel):
 
 
 def parsed_record(data: bytes) -> Record | None:
-    """Returns a record, or None of what is torn or of another schema version.
+    """Returns a record; None of a torn one.
 
     A record of an operation that took less than no time, or endlessly long, is torn too.
+
+    Raises:
+        OtherVersion: It is of a schema version that is not read.
     """
     try:
-        record = Record.model_validate_json(data)
+        record = parsed(Record, data)
     except pydantic.ValidationError:
         return None
     times = (sample.value for sample in record.samples if sample.metric == TIME)
@@ -391,7 +388,7 @@ VERIFIED_WORDS: Final[Mapping[Verified, str]] = MappingProxyType(
 
 
 def weakest(found: Iterable[Verified]) -> Verified:
-    """Returns what can be said of several comparisons together; of none of them, `none`."""
+    """Combines the words of several comparisons; of none of them, `none`."""
     return max(found, key=_STRONGEST_FIRST.index, default="none")
 
 
@@ -405,7 +402,7 @@ _HARNESS: Final = re.compile(
 
 
 def author_place(traceback: str) -> str:
-    """Returns the author's line that failed, as `my_bench.py:17`; empty where none is known.
+    """Returns the author's line that failed, as `my_bench.py:17`; empty if none is known.
 
     The first frame outside the harness is the author's; the line is the deepest one in a file of
     the same folder, since what a library was doing when it failed is not where the author looks.

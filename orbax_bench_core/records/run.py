@@ -41,7 +41,7 @@ class Run:
         self.info = directory.read_info()
 
     def series(self) -> tuple[Series, ...]:
-        """Returns what the run measures: each point, and each arm of each pair."""
+        """Returns every point that the run measures, each arm of a pair included."""
         return tuple(
             series for entry in self.info.expansion.points for series in Series.all_of(entry)
         )
@@ -182,7 +182,7 @@ def load_run(directory: str) -> Run:
 
 
 def _what(point: SweepPoint) -> dict[str, object]:
-    """Returns what a point measures, by the names that people give it."""
+    """Returns the subject of a point, by the names that people give it."""
     return {
         "benchmark": short_name(point.benchmark),
         **point.options,

@@ -29,11 +29,10 @@ from orbax_bench_core.records.run_info import (
     RunStatus,
     begun,
     continued,
-    other_version,
     parsed_engine_run,
     parsed_info,
-    refuse_other_version,
 )
+from orbax_bench_core.records.versions import OtherVersion, check_version, parsed_file
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
 
 _AT_ONCE: Final = 16
@@ -135,7 +134,7 @@ class RunDirectory:
 
     @property
     def engine_run(self) -> str:
-        """Id of the engine's run that this is of; empty where none was noted."""
+        """Id of the engine's run that this is of; empty if none was noted."""
         data = self._read(self.root / ENGINE_RUN, files.MAX_BYTES)
         return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
 
@@ -205,16 +204,16 @@ class RunDirectory:
     def read_result(
         self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
     ) -> Result | None:
-        """Returns what a file beside the records says; None where there is no such file."""
+        """Returns the content of a file next to the records, or None if there is no such file."""
         path = self.root / name
         data = self._read(path, files.MAX_BYTES)
         if data is None:
             return None
         try:
-            return model.model_validate_json(data)
+            return parsed_file(model, data, path)
         except pydantic.ValidationError as error:
             what = first_fault(error)
-            said = f"damaged, or of another release: {what}; remove it, and {remedy}"
+            said = f"damaged: {what}; remove it, and {remedy}"
             raise UserError(Problem(said, file=str(path))) from None
 
     def set_status(self, status: RunStatus) -> None:
@@ -241,8 +240,10 @@ class RunDirectory:
         data = self._read(path)
         if data is None:
             return None
-        refuse_other_version(data, str(path))
-        record = parsed_record(data)
+        try:
+            record = parsed_record(data)
+        except OtherVersion as other:
+            raise UserError(Problem(str(other), file=str(path))) from None
         return None if record is None or reading.misplaced(record, place, self.run_id) else record
 
     def read_repeat(
@@ -317,14 +318,16 @@ class RunDirectory:
             before = files.read_if_there(path, reading.MAX_RECORD_BYTES)
             if before is None:
                 continue
-            there = parsed_record(before)
+            try:
+                there = parsed_record(before)
+            except OtherVersion as other:
+                raise AlreadyRecorded(f"{path} is {other}") from None
             wrong = "" if there is None else reading.misplaced(there, place, record.run_id)
-            torn = there is None and not other_version(before)
-            if torn or (wrong and right is not None):
+            if there is None or (wrong and right is not None):
                 files.create_exclusively(_aside(path, before), before)
             else:
-                final = there is not None and there.finished and files.digest(before) != replaces
-                kept = wrong or other_version(before) or ("final" if final else "")
+                final = there.finished and files.digest(before) != replaces
+                kept = wrong or ("final" if final else "")
                 if kept:
                     raise AlreadyRecorded(f"{path} is {kept}")
             if files.swap(path, before, data):
@@ -353,7 +356,10 @@ class RunDirectory:
         data = self._read(path)
         if data is None:
             return ""
-        refuse_other_version(data, str(path))
+        try:
+            check_version(data)
+        except OtherVersion as other:
+            raise UserError(Problem(str(other), file=str(path))) from None
         return _aside(path, data).name if _ends_early(data) else ""
 
     def next_warmup(self, point: SweepEntry) -> int:
@@ -418,7 +424,7 @@ class RunDirectory:
         return self.root / "run.json"
 
     def _read(self, path: AnyPath | str, most: int = reading.MAX_RECORD_BYTES) -> bytes | None:
-        """Returns what a file holds, or None when it is not there."""
+        """Returns the content of a file, or None if it is missing."""
         try:
             return files.read_if_there(path, most)
         except OSError as error:

@@ -1,28 +1,26 @@
 """Run info: what `run.json` says of a run, its points and its rules."""
 
+import contextlib
 import datetime
 import enum
 import json
-import re
 import uuid
 from typing import Any, Final, Literal
 
 import pydantic
 
 from orbax_bench_core import config, sweep
-from orbax_bench_core.errors import Problem, UserError, command, first_fault, listed
-from orbax_bench_core.files import ResultModel
+from orbax_bench_core.errors import Problem, UserError, command, first_fault
 from orbax_bench_core.provenance import CodeUnderTest
-from orbax_bench_core.records.record import SCHEMA_VERSION, SchemaVersion
+from orbax_bench_core.records.versions import SCHEMA_VERSION, Versioned, parsed_file
 
 RunStatus = Literal["running", "complete", "incomplete"]
 
 
-class RunInfo(ResultModel):
+class RunInfo(Versioned):
     """Content of `run.json`: the expanded suite and how far it is.
 
     Attributes:
-        schema_version: Version of this layout.
         run_id: Unique id of the run.
         suite_name: Name of the suite.
         suite_identity: SHA-256 of what is measured, in hex.
@@ -44,7 +42,6 @@ class RunInfo(ResultModel):
         status: `running`; `complete` when every repeat is finished; `incomplete` otherwise.
     """
 
-    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     suite_name: str
     suite_identity: str
@@ -95,7 +92,7 @@ def begun(
     code: CodeUnderTest,
     process_noise: sweep.ProcessNoiseOf | None,
 ) -> RunInfo:
-    """Returns what `run.json` says of a run that begins now."""
+    """Returns the content of `run.json` for a run that begins now."""
     suite = loaded.suite
     return RunInfo(
         run_id=uuid.uuid4().hex[:12],
@@ -125,7 +122,7 @@ def begun(
 
 
 def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
-    """Returns what `run.json` says of a run that goes on."""
+    """Returns the content of `run.json` for a run that goes on."""
     if earlier.suite_identity != info.suite_identity:
         raise UserError(
             f"{root} holds a run of another suite ({earlier.suite_name!r}, begun "
@@ -148,15 +145,8 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
 def parsed_info(data: bytes, file: str) -> RunInfo:
     """Parses `run.json`; messages name `file`."""
     try:
-        return RunInfo.model_validate_json(data)
+        return parsed_file(RunInfo, data, file)
     except pydantic.ValidationError as error:
-        refuse_other_version(data, file)
-        faults = error.errors()
-        # A release adds keys, and takes none away.
-        if all(each["type"] == "extra_forbidden" for each in faults):
-            keys = listed(dict.fromkeys(".".join(map(str, each["loc"])) for each in faults), 3)
-            said = f"written by a newer orbax-bench, for this one knows no {keys}: upgrade it"
-            raise UserError(Problem(said, file=file)) from None
         said = f"not readable as schema version {SCHEMA_VERSION}: {first_fault(error)}"
         raise UserError(Problem(said, file=file)) from None
 
@@ -167,7 +157,9 @@ ENGINE_RUN: Final = "engine_run.json"
 
 def parsed_engine_run(data: bytes, file: str) -> str:
     """Returns the id in `engine_run.json`; messages name `file`."""
-    content = _json(data)
+    content = None
+    with contextlib.suppress(ValueError, RecursionError):
+        content = json.loads(data)
     found = content.get("engine_run") if isinstance(content, dict) else None
     if not isinstance(found, str):
         raise UserError(Problem("damaged: it names no run of an engine; remove it", file=file))
@@ -188,48 +180,3 @@ class RunFile(enum.StrEnum):
     SOAK = "soak.json"
     STUDY = "async_study.json"
     VERDICTS = "verdicts.json"
-
-
-_FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d{1,9})\s*[,}]')
-"""The version is a record's first key, so that most records need not be parsed to read it."""
-
-
-def other_version(data: bytes) -> str:
-    """Returns what to say of a record of a schema version that is not read; empty for others.
-
-    What is no JSON has no version: a torn record is a repeat that is to be run again.
-    """
-    found = _version(data)
-    if found is None or found == SCHEMA_VERSION:
-        return ""
-    reads = f"schema {found!r}; this one reads {SCHEMA_VERSION}"
-    if isinstance(found, int) and 0 < found < SCHEMA_VERSION:
-        return f"written before ids of points had names of benchmarks ({reads})"
-    newer = isinstance(found, int) and found > SCHEMA_VERSION
-    return f"written by {'a newer' if newer else 'another'} orbax-bench ({reads})"
-
-
-def refuse_other_version(data: bytes, file: str) -> None:
-    """Refuses a record of another schema version; the message names `file`."""
-    said = other_version(data)
-    if said:
-        advice = "measure again in another output directory"
-        if "newer" in said:
-            advice = f"upgrade orbax-bench, or {advice}"
-        raise UserError(Problem(f"{said}: {advice}", file=file))
-
-
-def _version(data: bytes) -> object:
-    first = _FIRST_KEY.match(data)
-    if first is not None:
-        return int(first.group(1))
-    content = _json(data)
-    return content.get("schema_version") if isinstance(content, dict) else None
-
-
-def _json(data: bytes) -> object:
-    """Returns what JSON says; None where it is none, or nested deeper than anything of ours."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None

@@ -14,8 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.measure import RETRIES, Sample, code_of
-from orbax_bench_core.records.record import SCHEMA_VERSION, Record, StoreTrouble, Trouble
+from orbax_bench_core.records.record import Record, StoreTrouble, Trouble
 from orbax_bench_core.records.repeats import Repeat
+from orbax_bench_core.records.versions import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import pyarrow
@@ -252,7 +253,7 @@ class OverlapFinder:
 
     @staticmethod
     def warning(repeats: int, what: str) -> str:
-        """Returns what a headline says where repeats were not alone; empty where all were."""
+        """Returns the headline's part about repeats that were not alone; empty if all were."""
         if not repeats:
             return ""
         said = "1 repeat was" if repeats == 1 else f"{repeats} repeats were"
@@ -306,7 +307,7 @@ _SAID: Final[Mapping[Trouble, str]] = {
 
 
 def troubles_of(samples: Iterable[Sample]) -> tuple[StoreTrouble, ...]:
-    """Returns what counters among the samples of one repeat say; absent counters are 0.
+    """Sums up counters among the samples of one repeat; absent counters are 0.
 
     Answers of 404 and the like are normal: a save asks for what is not there yet.
     """

@@ -14,9 +14,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from orbax_bench_core.config import DescribedSchema
-from orbax_bench_core.records.record import SCHEMA_VERSION, Record
+from orbax_bench_core.records.record import Record
 from orbax_bench_core.records.run_info import RunInfo
 from orbax_bench_core.records.samples import COLUMNS_AND_MEANINGS
+from orbax_bench_core.records.versions import SCHEMA_VERSION
 
 _NOT_FINITE = {"enum": ["NaN", "Infinity", "-Infinity"]}
 

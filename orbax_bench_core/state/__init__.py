@@ -36,3 +36,4 @@ from orbax_bench_core.state.tree import load_fits as load_fits
 from orbax_bench_core.state.tree import named_leaves as named_leaves
 from orbax_bench_core.state.tree import release_freed as release_freed
 from orbax_bench_core.state.tree import tree_bytes as tree_bytes
+from orbax_bench_core.state.tree import without_host_copies as without_host_copies

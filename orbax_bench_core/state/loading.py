@@ -106,7 +106,7 @@ def load_targets(
 
 
 def with_targets(described: PyTree, targets: Mapping[str, jax.ShapeDtypeStruct]) -> PyTree:
-    """Returns what to hand to `load`: the tree with a target in place of each array."""
+    """Returns the target for `load`: the tree with a target in place of each array."""
     leaves = [targets.get(name, leaf) for name, leaf in named_leaves(described)]
     return jax.tree.unflatten(jax.tree.structure(described), leaves)
 
@@ -142,8 +142,8 @@ def locate(path: str) -> Location:
 
 def save_fixture(tree: Any, path: str) -> None:
     """Saves a tree as an Orbax v1 checkpoint, replacing an existing checkpoint."""
-    # The digest of each leaf is recorded beside it, so that whoever loads the checkpoint can tell
-    # whether its values are still those that were saved.
+    # The digest of each leaf is recorded beside it, so that a load can tell whether its values are
+    # still those that were saved.
     root = absolute(path)
     is_free = not root.exists() or (root.is_dir() and not any(root.iterdir()))
     if not is_free and not (root / ROOT_FILE).exists():

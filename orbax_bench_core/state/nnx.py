@@ -179,7 +179,7 @@ def whole(leaf: jax.Array) -> np.ndarray[Any, Any]:
 
 
 def target_on(tree: PyTree, mesh: Mesh) -> PyTree:
-    """Returns what to load so that a tree comes back on another mesh with the same partitions."""
+    """Returns the target that loads a tree on another mesh with the same partitions."""
 
     def describe(leaf: jax.Array) -> jax.ShapeDtypeStruct:
         sharding = NamedSharding(mesh, _partition(leaf))

@@ -57,7 +57,7 @@ def load(path: AnyPath, target: Any) -> Any:
 
 
 def scalar_target(value: Any) -> Any:
-    """Returns what stands for a number or a string in the target of a load: its type."""
+    """Returns the stand-in of a number or a string in the target of a load: its type."""
     # Before 0.11.20 Orbax took the type from a value.
     return type(value) if is_at_least("0.11.20") else type(value)()
 
@@ -124,6 +124,16 @@ def save_items(path: AnyPath, items: Mapping[str, Any]) -> None:
     _function("save_checkpointables")(path, dict(items))
 
 
+def delete(path: AnyPath, item: str | None) -> None:
+    """Deletes one item of a checkpoint, or all of it, and returns when its files are gone."""
+    _function("delete")(path, checkpointable_name=item)
+
+
+def delete_async(path: AnyPath, item: str | None) -> Any:
+    """Begins to delete as `delete` does; the `result()` of what it returns waits for the end."""
+    return _function("delete_async")(path, checkpointable_name=item)
+
+
 def save_items_async(path: AnyPath, items: Mapping[str, Any]) -> Any:
     """Begins to save several items, as `save_async` does with a tree."""
     return _function("save_checkpointables_async")(path, dict(items))
@@ -157,7 +167,7 @@ def finalize_pieces(path: AnyPath) -> None:
 
 
 def placeholder() -> Any:
-    """Returns what stands in a target for a leaf that is not to be loaded."""
+    """Returns the stand-in in a target for a leaf that is not to be loaded."""
     return _function("PLACEHOLDER")
 
 
@@ -365,7 +375,7 @@ def make_colocated_context() -> ocp.Context:
 
 
 def _place(name: str, value: Any) -> _Group | None:
-    """Returns where the installed release keeps an option; None where it need not be told."""
+    """Returns where the installed release keeps an option; None if it need not be told."""
     for since, group in _OPTIONS[name]:
         if is_at_least(since):
             return group

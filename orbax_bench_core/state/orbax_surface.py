@@ -2,11 +2,14 @@
 
 It prints one JSON object: per group the options, each with its default as text, and the public
 functions and classes of v1. Paths are those of `orbax_bench_core.analysis.best`: below the v1
-context, or behind the name that stands for what takes the argument.
+context, or behind the name that stands for what takes the argument. Managers of local disks are
+experimental modules, of which a release may lack some.
 """
 
+import contextlib
 import dataclasses
 import enum
+import importlib
 import importlib.metadata
 import inspect
 import json
@@ -14,8 +17,22 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
-_GIVEN: Final = ("self", "directory", "context")
+_GIVEN: Final = ("self", "directory", "context", "local_directory", "global_mesh", "options")
 """Parameters that are no options."""
+
+_EMERGENCY: Final = "orbax.checkpoint.experimental.emergency"
+_REPLICATOR: Final = "replicator_checkpoint_manager"
+_TIERS: Final = (
+    ("emergency", "checkpoint_manager", "CheckpointManagerOptions"),
+    ("emergency.local", "checkpoint_manager", "LocalCheckpointOptions"),
+    ("emergency.persistent", "checkpoint_manager", "PersistentCheckpointOptions"),
+    ("p2p", "p2p.options", "CheckpointManagerOptions"),
+    ("p2p.local", "p2p.options", "LocalCheckpointOptions"),
+    ("p2p.persistent", "p2p.options", "PersistentCheckpointOptions"),
+    ("replicator", _REPLICATOR, "ReplicatorCheckpointManagerOptions"),
+    ("replicator.manager", _REPLICATOR, "ReplicatorCheckpointManager"),
+)
+"""What takes options of managers of local disks: the name for it, its module and its class."""
 
 
 def surface() -> dict[str, Any]:
@@ -30,13 +47,17 @@ def surface() -> dict[str, Any]:
         "PyTreeCheckpointHandler of v0": ("handler", v0.PyTreeCheckpointHandler),
         "type_handlers.ArrayHandler of v0": ("arrays", v0.type_handlers.ArrayHandler),
     }
+    for prefix, module, name in _TIERS:
+        with contextlib.suppress(ImportError):
+            kind = getattr(importlib.import_module(f"{_EMERGENCY}.{module}"), name)
+            takers[f"{name} of {module}"] = (prefix, kind)
     options = {"Context of v1": dict(_fields(v1.Context()))}
     for title, (prefix, taker) in takers.items():
         parameters = inspect.signature(taker).parameters.values()
         options[title] = {
             f"{prefix}.{each.name}": _text(each.default)
             for each in parameters
-            if each.name not in _GIVEN
+            if each.name not in _GIVEN and each.name[0] != "_"
         }
     modules = [v1, *(m for _, m in inspect.getmembers(v1, inspect.ismodule) if m is not v1.options)]
     modules += [v1.training.save_decision_policies, v1.training.preservation_policies]

@@ -51,7 +51,7 @@ class TorchLayout:
         }
 
     def local(self, tree: PyTree) -> StateDict:
-        """Returns what this process holds of the tree, as tensors."""
+        """Returns the part of the tree in this process, as tensors."""
         # On a CPU a tensor lies over the memory of its array, unless shards are joined; it must not
         # be written to.
         return {

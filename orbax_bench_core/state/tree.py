@@ -106,7 +106,7 @@ def release_freed() -> None:
 
 
 def agreed_bytes(count: int) -> int:
-    """Returns what process 0 gave, to the MiB, so that all processes take the same decisions."""
+    """Returns process 0's value, to the MiB, so that all processes take the same decisions."""
     if jax.process_count() == 1:
         return count
     return int(multihost_utils.broadcast_one_to_all(np.uint32(count >> 20))) << 20

@@ -23,6 +23,7 @@ from orbax_bench_core.records import Heartbeat, RunDirectory
 from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
 
 if TYPE_CHECKING:
+    from orbax_bench_core import pages
     from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.document import Document
@@ -45,7 +46,7 @@ class Conclusion:
     verdicts: VerdictReport | None = None
     lines: tuple[str, ...] = ()  # what a webhook is told where there are no verdicts
     answer: Any = None  # as data
-    document: Document | None = None  # the answer, for people
+    document: pages.Document | None = None  # the answer, for people
     page: str = ""  # where that is as a page
 
 
@@ -78,14 +79,14 @@ class Experiment:
         return suite
 
     def errors(self) -> contextlib.AbstractContextManager[None]:
-        """Returns a context that has mistakes told in the words of whoever asks for it."""
+        """Returns a context that words mistakes for the command that asks."""
         return contextlib.nullcontext()
 
     def check(self, session: execute.Session) -> None:
         """Refuses points that cannot be measured, before anything is."""
 
     def announced(self, session: execute.Session) -> Iterable[str]:  # noqa: ARG002 - as above
-        """Returns what is said before it begins."""
+        """Returns the line to print before it begins."""
         return ()
 
     def measure(self, session: execute.Session, *, lock: bool) -> None:
@@ -203,7 +204,7 @@ class Room:
 
 
 class NoRoom(UserError):
-    """A disk has no room for one checkpoint: a mistake of whoever chose it, or it filled up."""
+    """A disk has no room for one checkpoint: a mistake of its choice, or it filled up."""
 
 
 def check_room(session: execute.Session) -> None:

@@ -259,7 +259,7 @@ _STATES: Final[dict[int, State]] = {
 
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:
-    """Returns what a webhook is told of a comparison."""
+    """Returns the message to a webhook about a comparison."""
     from orbax_bench_core.analysis.verdicts import headline, nearest_to_trouble
 
     lines = [headline(found)]

@@ -170,7 +170,7 @@ def point_hosts(
     settings: Sequence[str] | None = None,
     noted: str = "",
 ) -> PointHosts | None:
-    """Returns the hosts that a step was asked to start; None where it names no launcher."""
+    """Returns the hosts that a step was asked to start; None if it names no launcher."""
     if launcher:
         return PointHosts(launcher, tpu, slices, settings or (), noted)
     if tpu or settings:

@@ -91,7 +91,7 @@ class Pruning:
         keep_last: int,
         spared: Sequence[str] = (),
     ) -> Self:
-        """Returns what is older than a time, not among the newest of its suite, and not in use."""
+        """Returns the runs older than a time, not the newest of their suite, and not in use."""
         # In use are run directories that a process measures into, or that hold another run, a lease
         # or a capture; run directories and captures that a run which stays was compared with; and
         # captures that are the baseline of a point, or were before the last promotion. What cannot
@@ -158,7 +158,7 @@ class Pruning:
         )
 
     def remove(self) -> Iterator[tuple[Kept, str]]:
-        """Removes what is to go, and yields each with what kept it; empty where it is gone."""
+        """Removes what is to go, and yields each with what kept it; empty if it is gone."""
         # A run directory loses its description last: one that is removed in part is found again.
         for each in self.old:
             why = ""
@@ -228,7 +228,7 @@ def _captures(registry: Registry) -> list[Kept]:
 
 
 def _beyond(found: Sequence[Kept], since: datetime.datetime, most: int) -> list[Kept]:
-    """Returns what is older than a time, and not among the newest of its suite."""
+    """Returns the runs older than a time, and not among the newest of their suite."""
     seen: collections.Counter[str] = collections.Counter()
     old = []
     for each in sorted(found, key=_age, reverse=True):
@@ -281,7 +281,7 @@ class _Compared:
         self._noted[run] += [_Noted(*each, run) for each in found.items() if _way(each[0]) != own]
 
     def why(self, each: Kept) -> str:
-        """Returns of which run something is the baseline; empty where of none."""
+        """Returns of which run something is the baseline; empty if of none."""
         if each.what == "state":
             return ""
         for one in itertools.chain(*self._noted.values()):
@@ -309,13 +309,14 @@ class _Compared:
 
 
 def _digest(path: str) -> str:
-    """Returns the digest of the records of a run or capture; empty where they cannot be read."""
+    """Returns the digest of the records of a run or capture; empty if they cannot be read."""
     try:
         return baseline_digest(path)
     except (UserError, OSError, ValueError):
         root = place(path)
-        removed = (root / _DESCRIPTION).exists() and not any(matching(root, "records/*/*/*"))
-        return "no records" if removed else ""  # as where a removal was interrupted
+        # A removal that was interrupted leaves no measured repeat, though perhaps a warm-up.
+        removed = (root / _DESCRIPTION).exists() and not any(matching(root, "records/*/repeat_*/*"))
+        return "no records" if removed else ""
 
 
 def _lies_in(other: str, each: Kept) -> bool:
@@ -355,7 +356,9 @@ def _occupied(folder: str, contents: dict[str, Contents]) -> str:
             return f"measured into by {busy}"
         with answered(folder):
             found = contents[folder] = Contents.of(root)
-    except OSError as failure:
+            run = RunDirectory(folder)
+            run.check_versions(run.read_info().expansion.points)
+    except (OSError, UserError) as failure:
         return f"it cannot be read: {failure}"
     for path in (*found.others, *found.ours):
         inside, _, name = path.rpartition("/")
@@ -374,7 +377,7 @@ def _way(path: str) -> str:
 
 
 def _described(each: Kept, contents: Mapping[str, Contents]) -> Kept:
-    """Returns what is to go with its size, and with what lies in its folder and stays."""
+    """Returns the runs to remove with their size, and the files in their folders that stay."""
     if each.what == "run":
         found = contents[each.place]
         return dataclasses.replace(each, size=found.num_bytes, others=found.others)

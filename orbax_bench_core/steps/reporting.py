@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core import files, limits, records
+from orbax_bench_core import document as doc
+from orbax_bench_core import files, limits, pages, records
 from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
@@ -118,7 +119,7 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
 
 
 def _with_retries(info: records.RunInfo, directory: records.RunDirectory) -> records.RunInfo:
-    """Returns what `run.json` says, with a note for each step that was tried again."""
+    """Returns the content of `run.json`, with a note for each step that was tried again."""
     notes = (*info.expansion.notes, *(retries.words for retries in read_retries(directory)))
     expansion = info.expansion.model_copy(update={"notes": notes})
     return info.model_copy(update={"expansion": expansion})
@@ -186,7 +187,7 @@ def _medians(summary: RunSummary) -> dict[str, float]:
 
 
 def answer_of(directory: records.RunDirectory) -> Document | None:
-    """Returns what stands above the tables of a run: options to take, drills, a soak; or None."""
+    """Returns the text above a run's tables: options to take, drills, a soak; or None."""
     return _answers(records.Run(directory), read_best(directory))
 
 
@@ -198,13 +199,15 @@ def _answers(run: records.Run, best: Best | None) -> Document | None:
     # They are computed again: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
         if (root / records.RunFile.RECOVERY).exists():
-            from orbax_bench_core.analysis.recovery import recovery_of, recovery_section
+            from orbax_bench_core.analysis import recovery
 
-            sections.append(recovery_section(recovery_of(run)))
+            said = recovery.headline(recovery.recovery_of(run))
+            sections.append(_pointer("Recovery", said, "recovery.html"))
         if judged is not None:
-            from orbax_bench_core.analysis.soak import soak_of, soak_section
+            from orbax_bench_core.analysis import soak
 
-            sections.append(soak_section(soak_of(run, judged.limit_mib)))
+            said = soak.headline(soak.soak_of(run, judged.limit_mib))
+            sections.append(_pointer("Soak", said, "soak.html"))
     found = [section for section in sections if section is not None]
     if not found:
         return None
@@ -214,6 +217,13 @@ def _answers(run: records.Run, best: Best | None) -> Document | None:
         brief=tuple(element for section in found for element in section.brief or ()),
         escape=False,
     )
+
+
+def _pointer(heading: str, answer: pages.Callout, page: str) -> Document:
+    """Returns the headline of an answer, and a link to its page."""
+    said = doc.Callout(doc.Span(answer.word, answer.role), answer.text)
+    more = doc.Paragraph(("Figures and explanations: ", doc.Span(page, href=page)), "dim")
+    return Document(title=heading, elements=(doc.Heading(heading), said, more), brief=(said,))
 
 
 def _judged_soak(run: records.Run) -> Soak | None:
@@ -255,7 +265,12 @@ def is_finished(point: records.PointRecords, info: records.RunInfo) -> bool:
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`."""
     write_verdicts(run, verdicts)
-    page = _write_pages(run.root, "verdicts", verdicts_document(verdicts))
+    document, page = verdicts_document(verdicts), run.root / "verdicts.html"
+    files.refuse_links(run.root / "verdicts", run.root)
+    write_figures(document, run.root / "verdicts")
+    markdown = to_markdown(document, figures="verdicts")
+    files.write_atomically(run.root / "verdicts.md", markdown.encode())
+    files.write_atomically(page, to_html(document).encode())
     files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
@@ -271,65 +286,57 @@ def publish_async_study(directory: records.RunDirectory) -> AsyncStudy:
 
     run = records.Run(directory)
     study = async_study(run, ParameterCounter(run.info.suite_file))
-    _conclude(directory, records.RunFile.STUDY, study, study_document(study), plots=False)
+    _conclude(directory, records.RunFile.STUDY, study, study_document(study))
     return study
 
 
 def publish_soak(directory: records.RunDirectory, limit_mib: float) -> Soak:
-    """Writes `soak.json`, `soak.md` with its plots, and `soak.html` from the records of a run."""
+    """Writes `soak.json`, `soak.md` and `soak.html` from the records of a run."""
     from orbax_bench_core.analysis.soak import soak_document, soak_of
 
     soak = soak_of(records.Run(directory), limit_mib)
-    _conclude(directory, records.RunFile.SOAK, soak, soak_document(soak))
+    _conclude(directory, records.RunFile.SOAK, soak, soak_document(soak, str(directory.root)))
     return soak
 
 
 def publish_recovery(
     directory: records.RunDirectory, added: Mapping[PhaseName, float] | None = None
 ) -> Recovery:
-    """Writes `recovery.json`, `recovery.md` with plots and `recovery.html` from the records."""
+    """Writes `recovery.json`, `recovery.md` and `recovery.html` from the records."""
     from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
 
     found = recovery_of(records.Run(directory), added)
-    _conclude(directory, records.RunFile.RECOVERY, found, recovery_document(found))
+    document = recovery_document(found, str(directory.root))
+    _conclude(directory, records.RunFile.RECOVERY, found, document)
     return found
 
 
 def publish_search(root: files.AnyPath, search: ReleaseSearch) -> files.AnyPath:
-    """Writes `bisect.json`, `bisect.html` and `bisect.md` with its plots."""
-    from orbax_bench_core.analysis.releases import answer, search_document
+    """Writes `bisect.json`, `bisect.html` and `bisect.md`."""
+    from orbax_bench_core.analysis.releases import headline, search_document
 
-    content = {**search.model_dump(mode="json"), "answer": answer(search)}
+    content = {**search.model_dump(mode="json"), "answer": headline(search).text}
     files.write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
-    return _write_pages(root, "bisect", search_document(search))
+    return _write_pages(root, "bisect", search_document(search, str(root)))
 
 
 def _conclude(
     directory: records.RunDirectory,
     file: str,
     found: files.ResultModel,
-    document: Document,
-    *,
-    plots: bool = True,
+    document: pages.Document,
 ) -> None:
     """Writes a conclusion as data and as pages, and notes what it was made from."""
     files.write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
-    _write_pages(directory.root, file.removesuffix(".json"), document, plots=plots)
+    _write_pages(directory.root, file.removesuffix(".json"), document)
     ManifestWriter(directory).note_conclusion(file)
 
 
-def _write_pages(
-    root: files.AnyPath, name: str, document: Document, *, plots: bool = True
-) -> files.AnyPath:
-    """Writes `<name>.html` and `<name>.md`, whose plots lie in the folder `<name>`."""
-    if plots:
-        files.refuse_links(root / name, root)
-        write_figures(document, root / name)
-    markdown, page = root / f"{name}.md", root / f"{name}.html"
-    files.write_atomically(
-        markdown, to_markdown(document, figures=name if plots else None).encode()
-    )
-    files.write_atomically(page, to_html(document).encode())
+def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> files.AnyPath:
+    """Writes `<name>.html` and `<name>.md`, and returns the page."""
+    page = root / f"{name}.html"
+    files.write_atomically(root / f"{name}.md", pages.to_markdown(document).encode())
+    files.write_atomically(page, pages.to_html(document).encode())
     return page
 
 
@@ -349,7 +356,7 @@ class StepRetries(files.ResultModel):
     def words(self) -> str:
         """What happened, in a sentence."""
         times = len(self.reasons)
-        how = "and went on" if self.succeeded else "in vain"
+        how = "and went on" if self.succeeded else "without success"
         return (
             f"{self.step} was tried again {'once' if times == 1 else f'{times} times'} {how}, "
             f"last at {self.at:%Y-%m-%d %H:%M} UTC: {'; '.join(dict.fromkeys(self.reasons))}"

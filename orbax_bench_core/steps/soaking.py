@@ -26,7 +26,7 @@ _MOST: Final = 10_000_000
 class SoakGoal:
     """End of a soak, which one process has to reach: the next one starts with fresh memory."""
 
-    saves: int | None = None  # saves of one process; None where hours count
+    saves: int | None = None  # saves of one process; None if hours count
     hours: float | None = None  # hours of measured repeats of one process, or None
 
     def __post_init__(self) -> None:
@@ -121,9 +121,9 @@ class Soaking(experiments.Experiment):
         found, summary = experiments.answered(run, lambda: publish_soak(run, self.limit_mib))
         return experiments.Conclusion(
             outcomes=(found.outcome, summary.outcome),
-            lines=(f"{found.word}: {soaks.headline(found)}",),
+            lines=(soaks.headline(found).said,),
             answer=found,
-            document=soaks.soak_document(found),
+            document=soaks.soak_document(found, str(run.root)),
             page=f"{run.root}/soak.html",
         )
 
@@ -214,9 +214,9 @@ class Drills(experiments.Experiment):
         return experiments.Conclusion(
             outcomes=(found.outcome, (verdicts or summary).outcome),
             verdicts=verdicts,
-            lines=(drills.headline(found),),
+            lines=(drills.headline(found).said,),
             answer=found,
-            document=drills.recovery_document(found),
+            document=drills.recovery_document(found, str(run.root)),
             page=f"{run.root}/recovery.html",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count
@@ -139,9 +139,15 @@ class Study(Sweep):
         return suite
 
     def conclude(self, run: RunDirectory) -> Conclusion:
-        """Reports the sweep, and studies it where every repeat passed."""
+        """Reports the sweep, and studies it if every repeat passed: then only that is shown."""
+        show, shown = self.show, list[Any]()
+        self.show = shown.append
         swept = super().conclude(run)
-        return swept if exit_code(*swept.outcomes) else study(run)
+        if not exit_code(*swept.outcomes):
+            return study(run)
+        for part in shown:
+            show(part)
+        return swept
 
 
 def study(run: RunDirectory) -> Conclusion:
@@ -152,7 +158,8 @@ def study(run: RunDirectory) -> Conclusion:
     found = publish_async_study(run)
     publish(run)  # the report links to the study
     page = f"{run.root}/{RunFile.STUDY.removesuffix('json')}html"
-    return Conclusion(outcomes=(), answer=found, document=study_document(found), page=page)
+    document = study_document(found)
+    return Conclusion(outcomes=(), answer=found, document=document, page=page)
 
 
 def _load_results() -> None:
@@ -165,7 +172,7 @@ def _load_results() -> None:
 
 
 def _lines(summary: RunSummary) -> tuple[str, ...]:
-    """Returns what a webhook is told of a run without verdicts."""
+    """Returns the message to a webhook about a run without verdicts."""
     failed = [
         f"{point.point}: {count(point.failed, 'repeat')} failed"
         for point in summary.points

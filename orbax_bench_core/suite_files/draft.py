@@ -144,7 +144,7 @@ def _of_model(factory: str, file: str, mesh: plan.PlanMesh | None, devices: Devi
 
 
 def _mesh_for(tree: plan.PlannedTree, devices: Devices) -> plan.PlanMesh | None:
-    """Returns a mesh with the axes that a model names; None where it names none.
+    """Returns a mesh with the axes that a model names; None if it names none.
 
     All devices are along the axis that most arrays name; simulated ones may be fewer.
     """

@@ -150,7 +150,7 @@ def is_builtin(benchmark: str) -> bool:
 
 
 def short_name(benchmark: str) -> str:
-    """Returns what people call a benchmark: its built-in name or its class name."""
+    """Returns the common name of a benchmark: its built-in name or its class name."""
     return benchmark.rsplit(".", 1)[-1]
 
 
@@ -233,7 +233,7 @@ def author_line(error: BaseException) -> str:
 
 def _import_hint(error: BaseException) -> str:
     if not isinstance(error, ImportError):
-        return "the module itself fails; mend it there"
+        return "the module itself fails; correct it there"
     if isinstance(error, ModuleNotFoundError) and error.name in _NEEDED_BY_UPSTREAM:
         return (
             "Orbax's own framework needs it, ours does not: import `authoring` and `measure` from "

@@ -27,7 +27,7 @@ with 1 % of it REGRESSION is wrong in 1.0 % and PASS in 1.5 %."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProcessNoise:
-    """Noise from process to process, as a noise passport has it; None where it is not known."""
+    """Noise from process to process, as a noise passport has it; None if it is not known."""
 
     # upper 95 % bound of the standard deviation of a process's offset, as a share
     offset_high: float | None = None
@@ -36,7 +36,7 @@ class ProcessNoise:
 
 
 ProcessNoiseOf = Callable[[Pair, GateConfig], ProcessNoise]
-"""Returns what is known of the processes of a pair."""
+"""Returns the known facts of the processes of a pair."""
 
 
 class PairDesign(pydantic.BaseModel):
@@ -47,7 +47,7 @@ class PairDesign(pydantic.BaseModel):
             for the whole comparison; `lives` when each of the 4 slots of a block has one of its
             own.
         operations_per_life: Measured operations of each slot: 1 without lives.
-        blocks_per_process: Blocks in a row that one worker of both arms measures; None where the
+        blocks_per_process: Blocks in a row that one worker of both arms measures; None if the
             arms share no worker, or one for the whole comparison.
         after: Blocks before these lives, in which the arms shared workers and an operation carried
             over to the next: they are not judged. 0 where there were none.
@@ -168,7 +168,7 @@ class Placement(NamedTuple):
 
 
 def placement(point: SweepPoint) -> Placement:
-    """Returns what a point needs of its workers; nothing else of it may decide about a process."""
+    """Returns a point's needs of its workers; nothing else of it may decide about a process."""
     return Placement(
         num_devices=point.num_devices or point.processes,
         processes=point.processes,
@@ -191,6 +191,6 @@ def allocator_settings(host_memory: HostMemory, given: str = "") -> dict[str, st
 
 
 def host_memory_of(environment: Mapping[str, str]) -> HostMemory:
-    """Returns what the allocator of a process with this environment does with freed memory."""
+    """Describes the allocator's use of freed memory in a process with this environment."""
     tunables = environment.get(_VARIABLE, "")
     return next((word for word, own in _TUNABLES.items() if tunables.endswith(own)), "default")

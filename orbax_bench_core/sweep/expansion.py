@@ -22,7 +22,14 @@ from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig, Sui
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.python_command import python_command
 from orbax_bench_core.sweep import catalog, pair
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
+from orbax_bench_core.sweep.options import (
+    OptionError,
+    axes,
+    combinations,
+    is_valid,
+    plain,
+    reason_of_rejection,
+)
 
 
 def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
@@ -108,7 +115,7 @@ def _program_folder() -> Path | None:
 def printed_apart(
     module: str, *arguments: str, environment: Mapping[str, str], within_s: float | None = None
 ) -> str:
-    """Returns what a module prints that uses JAX, which stays out of this process.
+    """Returns the output of a module that uses JAX, which stays out of this process.
 
     Raises:
         UserError: It failed, or took longer than it may.
@@ -305,7 +312,7 @@ def _entry_points(
     if dropped:
         notes.append(
             f"{catalog.short_name(name)}: {dropped} combination(s) of options dropped, because "
-            "its `is_valid` rejects them"
+            f"its `is_valid` rejects them{reason_of_rejection(generator)}"
         )
 
 
@@ -511,7 +518,7 @@ def _shortened(texts: list[str]) -> list[str]:
 
 
 def _of_checkpoint(config: CheckpointConfig) -> _Facts:
-    """Returns what a checkpoint is; the seed of its values is a part of its points' labels."""
+    """Returns the description of a checkpoint; the seed is a part of its points' labels."""
     content = config.model_dump(mode="json", exclude={"name", "spec", "random_seed"})
     found = {key: f"{key}:{value}" for key, value in content.items() if value not in (None, False)}
     return found | dict(_of_spec(config))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import json
 import operator
@@ -14,7 +15,7 @@ import pydantic
 
 from orbax_bench_core import config
 from orbax_bench_core.authoring import LATER, BenchmarkOptions, BenchmarksGenerator
-from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shown
+from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shortened, shown
 from orbax_bench_core.sweep.catalog import BUILTINS, author_line, load_class, options_class
 
 _TRACES = ("enable_trace", "enable_xprof", "trace_every_repeat")
@@ -89,7 +90,7 @@ def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> bool:
-    """Returns what the class says of one combination of options."""
+    """Returns the class's answer to one combination of options."""
     try:
         return bool(options_class.from_dict(dict(given)).is_valid())
     except (Exception, SystemExit) as error:  # is_valid is anyone's code
@@ -98,6 +99,12 @@ def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) ->
             f"{type(error).__name__}: {error}{author_line(error)}"
         )
         raise OptionError(("", message)) from error
+
+
+def reason_of_rejection(options_class: type[BenchmarkOptions]) -> str:
+    """Returns why a class rejects combinations: what its `is_valid` says of itself."""
+    said = " ".join((inspect.getdoc(options_class.is_valid) or "").split())
+    return f": {shortened(said.rstrip('.'))}" if said else ""
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,7 +253,7 @@ def sweepable_axes() -> tuple[Axis, ...]:
 
 
 def _item(annotation: Any) -> Any:
-    """Returns what each item of a list is; None for what is no list."""
+    """Returns the type of each item of a list, or None if it is not a list."""
     if typing.get_origin(annotation) is tuple:
         return typing.get_args(annotation)[0]
     return next(filter(None, map(_item, typing.get_args(annotation))), None)

@@ -20,7 +20,14 @@ from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.catalog import short_name
-from orbax_bench_core.sweep.options import OptionError, axes, combinations, is_valid, plain
+from orbax_bench_core.sweep.options import (
+    OptionError,
+    axes,
+    combinations,
+    is_valid,
+    plain,
+    reason_of_rejection,
+)
 
 _ID_LENGTH = 12
 
@@ -36,7 +43,7 @@ class SweepPoint(config.ConfigModel):
 
     Attributes:
         benchmark: Name of a built-in, or the import path of a benchmark class.
-        id_name: What the id has in place of the import path; empty where the class says nothing.
+        id_name: What the id has in place of the import path; empty if the class says nothing.
         options: Every option with its value, defaults included, as plain data.
         given: The options that the suite file gives; the benchmark's own defaults fill the rest.
         checkpoint: What is saved and loaded.
@@ -310,7 +317,7 @@ def entry_from_json(text: str) -> SweepEntry:
 
 
 def sides(entry: SweepEntry) -> dict[Arm | None, SweepPoint]:
-    """Returns what is measured: both arms of a pair, or the point under None."""
+    """Returns the points to measure: both arms of a pair, or the point under None."""
     if isinstance(entry, Pair):
         return {"baseline": entry.baseline, "candidate": entry.candidate}
     return {None: entry}
@@ -350,7 +357,8 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
         given = {**_known(point, name, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
         if not is_valid(generator, given):
-            raise ArmError(f"its `is_valid` rejects {given}", (*where, "options"))
+            said = f"its `is_valid` rejects {given}{reason_of_rejection(generator)}"
+            raise ArmError(said, (*where, "options"))
     except catalog.BenchmarkClassError as error:
         raise ArmError(str(error), (*where, "generator")) from None
     except OptionError as error:
@@ -369,7 +377,7 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
 
 
 def _known(point: SweepPoint, benchmark: str, generator: type[BenchmarkOptions]) -> dict[str, Any]:
-    """Returns what the suite gives, as far as the benchmark of an arm has such options.
+    """Returns the suite's values, as far as the benchmark of an arm has such options.
 
     Two benchmarks share some options at most; the suite's own benchmark has them all.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import time
@@ -46,6 +47,11 @@ class OptionWithoutEffect(Exception):
         )
 
 
+@functools.lru_cache(maxsize=1000)  # inside the clock, and formats are few
+def _tells_settings(text: str) -> bool:
+    return any(part in text for part in proofs.LINES)
+
+
 class EffectListener(logging.Filter):
     """Listener to one repeat: keeps what Orbax says of itself, in events and in its log."""
 
@@ -63,7 +69,7 @@ class EffectListener(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Keeps the lines that tell settings, and lets on what was let on before."""
-        if isinstance(record.msg, str) and any(part in record.msg for part in proofs.LINES):
+        if isinstance(record.msg, str) and _tells_settings(record.msg):
             self._lines[record.getMessage()] = None
         return record.levelno >= self._level
 
@@ -89,7 +95,7 @@ class EffectListener(logging.Filter):
         samples: Iterable[Sample],
         traces: AnyPath,
     ) -> tuple[OptionEffect, ...]:
-        """Returns what is proven of each option that files, samples, events or the log can tell."""
+        """Returns the proof of each option that files, samples, events or the log can show."""
         evidence = proofs.OptionEvidence(
             options=point.options,
             directory=directory,

@@ -32,11 +32,11 @@ class WorkerSetup(ResultModel):
     # scratch directory on the local disk, for benchmarks that use one
     local_directory: str | None = None
     keep_data: bool = False  # whether the checkpoint data of each repeat stays
-    # process id of the orchestrator, with which the worker ends; None where nobody waits for it
+    # process id of the orchestrator, with which the worker ends; None if nobody waits for it
     parent: int | None = None
     # name of the environment whose Python its machine has started; empty for the command's own
     environment: str = ""
-    # what that Python called itself before; empty where it was not asked
+    # what that Python called itself before; empty if it was not asked
     interpreter: str = ""
     # whether blocks also read the state of the process, and nothing that is read leaks
     soak: bool = False
@@ -60,7 +60,7 @@ class Task(ResultModel):
     code: dict[str, Any] = {}  # revisions of the benchmark class and of the suite file
     verify: bool  # whether restored values are compared with what was saved
     attempts: tuple[records.Attempt, ...] = ()
-    fence: str = ""  # lease under which it is measured; empty where nobody holds one
+    fence: str = ""  # lease under which it is measured; empty if nobody holds one
     # seal of the record of an earlier attempt that may be replaced although it passed
     replaces: str = ""
     # which life of a recovery drill it is; None outside one. The first trains until it is killed,
@@ -118,7 +118,7 @@ class Ready(ResultModel):
     interpreter_asked: str
 
     def differences(self, asked: Placement) -> str:
-        """Returns what was asked for and is not so, on one line; empty where all is."""
+        """Returns the requested options that are not in effect, on one line; empty if all are."""
         # Devices that a machine has are checked when a point asks for them.
         own = "that of the command"
         has = {

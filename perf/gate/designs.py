@@ -7,6 +7,7 @@ import numpy as np
 
 from orbax_bench_core.config import BLOCK_SIZE, PER_ARM
 from orbax_bench_core.gate.blocks import Bools, Floats, Ints
+from perf.gate.noise import autoregressive
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,12 +56,30 @@ class Design:
         if self.offsets == "option":
             assert self.per_process is not None
             count = -(-labels.shape[1] // self.per_process)
-            each = self.tau * rng.standard_normal((len(labels), count))
+            each = self.tau * self._of_processes(rng, len(labels), count)
             of_block = np.repeat(each, self.per_process, axis=1)[:, : labels.shape[1], None]
             return np.asarray(of_block * labels)
         if self.offsets == "slot":
             return np.asarray(self.tau * rng.standard_normal(labels.shape))
         return np.zeros(labels.shape)
+
+    def _of_processes(self, rng: np.random.Generator, series: int, processes: int) -> Floats:
+        return rng.standard_normal((series, processes))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dependent(Design):
+    """A design in which what an option does in a process depends on the process before it."""
+
+    correlation: float  # of the offsets of two processes in a row; 1 where all have the same
+
+    @property
+    def title(self) -> str:
+        """Name with the offsets and their correlation."""
+        return f"{super().title}, correlation {self.correlation:g}"
+
+    def _of_processes(self, rng: np.random.Generator, series: int, processes: int) -> Floats:
+        return autoregressive(rng, series, processes, self.correlation)
 
 
 ONE_WORKER: Final = Design(name="one worker")

@@ -141,12 +141,23 @@ def _point(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
         fails &= cell.kind == "point"
         times = np.where(fails, np.inf, cell.seconds * np.exp(blocks.logs))
         point, found, at_once = _live(times, blocks, cell)
-        seen = _words(found.decided.word, found.failures.bound < cell.candidate)
+        seen = _words(found.decided.word, _overstates(found, cell))
         seen |= {"at_once": at_once, "lives": bool(found.doubts)}
         if cell.after != 1:
             ends = _ends(point, found, cell)
             seen["covered"] = all(_covers(each, cell.ratio * cell.after) for each in ends)
         yield found.failures.attempts, seen
+
+
+def _overstates(found: Look, cell: Cell) -> bool:
+    """Returns whether a PASS would exclude more stalls or failures than there are."""
+    told = [each.stalls for each in found.verdicts.values() if each.stalls is not None]
+    rare = told if cell.kind == "stalling point" else [found.failures]
+    more = cell.candidate - cell.baseline
+    return any(
+        each.bound < cell.candidate or (each.limit is not None and each.limit < more)
+        for each in rare
+    )
 
 
 def _live(times: Floats, blocks: Blocks, cell: Cell) -> tuple[Point, Look, bool]:
@@ -164,7 +175,7 @@ def _live(times: Floats, blocks: Blocks, cell: Cell) -> tuple[Point, Look, bool]
 
 def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
     config = GateConfig(**dict(cell.rule))
-    return Point.of(
+    return Point.read(
         dict.fromkeys(config.primary[: cell.primaries], times if lives else times[:, :, 0]),
         labels,
         config,

@@ -23,6 +23,7 @@ def claims(sources: Sources, series: int, *, quick: bool = False) -> list[Claim]
         *times.power(sources, half),
         *times.lives(sources, series, quick=quick),
         *times.processes(few if quick else half),
+        *(() if quick else times.assumptions(half)),
         *times.carry_over(max(1, few // 2) if quick else half),
         *endings.endings(few if quick else half),
         *times.first_look(max(1, few // 2) if quick else half),

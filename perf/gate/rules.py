@@ -22,6 +22,8 @@ EXPECTED_TAU: Final = 0.02
 """The offset of a process that is to be expected; 5 % is what the design has to bear."""
 INTERACTIONS: Final = (0.0, 0.02, 0.04, 0.07)
 """What an option does differs from process to process by that: 3.8 and 6.9 % were measured."""
+NOT_ASSUMED: Final = ((0.12, 0.0), (0.04, 0.8), (0.07, 0.8), (0.04, 1.0), (0.07, 1.0))
+"""Larger, or correlated from one process of a run to the next; at 1 the same in all of a run."""
 SIGMAS: Final = (0.02, 0.05, 0.1, 0.2, 0.5)
 QUICK_SIGMAS: Final = (0.05, 0.2, 0.5)
 POINTS: Final = 0.03

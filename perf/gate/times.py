@@ -17,6 +17,7 @@ from perf.gate.rules import (
     INTERACTIONS,
     LEVEL,
     MARGIN,
+    NOT_ASSUMED,
     POINTS,
     RULE,
     SLOWER,
@@ -153,6 +154,23 @@ def processes(series: int) -> list[Claim]:
                 Claim(cover, cell(kind="interval"), "covered", "at least", 0.94),
             ]
             found += [dataclasses.replace(claim, name=f"CV {cv:.0%}") for claim in said]
+    return found
+
+
+def assumptions(series: int) -> list[Claim]:
+    """What becomes of the levels where an option does not do as the test of processes assumes."""
+    found = []
+    for tau, correlation in NOT_ASSUMED:
+        plain = designs.with_tau(designs.PROCESSES, tau)
+        design = designs.Dependent(**vars(plain), correlation=correlation)
+        cell = functools.partial(
+            Cell, kind="point", series=series, design=design, sigma=math.sqrt(math.log1p(0.05**2))
+        )
+        claims = [
+            _at("REGRESSION", cell(ratio=TOLERANCE), "regression"),
+            _at("PASS", cell(ratio=MARGIN), "passes"),
+        ]
+        found += [dataclasses.replace(claim, name="CV 5%") for claim in claims]
     return found
 
 

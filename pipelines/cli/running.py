@@ -22,7 +22,7 @@ from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.target import SERVICES
-from orbax_bench_pipelines.targets import Job, SubmissionFailed, Target, service_for
+from orbax_bench_pipelines.targets import Job, RunGone, SubmissionFailed, Target, service_for
 
 _ALL = 1 << 20
 """More steps than any loop has."""
@@ -48,7 +48,7 @@ def refused_as_exit_code() -> Iterator[None]:
 
 
 def planned(job: Job) -> str:
-    """Returns what a run of the job would send, or start here, as JSON."""
+    """Returns the requests that a run of the job would send, or start here, as JSON."""
     if job.placement.target in SERVICES:
         return service_for(job, dry=True).planned()
     here = {
@@ -76,7 +76,10 @@ def run_job(job: Job, suite: str, console: Console, *, create: bool = False) -> 
         return Ended(_here(job, suite, say))
     service = service_for(job)
     say(f"Run: {service.submit(create=create)}")
-    failure = service.wait(say)
+    try:
+        failure = service.wait(say)
+    except RunGone as gone:
+        return Ended(str(gone), run_id=service.run_id)
     return Ended(failure, service.ending(), service.run_id)
 
 
@@ -115,7 +118,7 @@ def conclude(job: Job, ended: Ended, console: Console, told: Told) -> int:
         code = _conclude_told(job, ended, console, told)
     else:
         code = worst(_conclude_in(job, ended, console, told, *each) for each in places.items())
-    if failure is not None:
+    if failure is not None and ended.told is None:
         console.print("[red]The pipeline failed:[/]", failure, soft_wrap=True)
     return code
 
@@ -126,7 +129,7 @@ def _conclude_told(job: Job, ended: Ended, console: Console, told: Told) -> int:
     place, code = str(job.arguments["output_directory"]), int(ended.failure is not None)
     if ended.told is not None:
         place, code = ended.told.directory, ended.told.code if code else code
-        say(f"{ended.told.state}: {'; '.join(ended.told.reasons)}")
+        say(ended.told.words)
         where = [
             word
             for name in ("endpoint", "namespace", "project", "location")
@@ -138,7 +141,7 @@ def _conclude_told(job: Job, ended: Ended, console: Console, told: Told) -> int:
         say(f"Report: {report}")
     say(f"Run directory: {place}, which this machine cannot read")
     if code:
-        lines = ended.told.reasons if ended.told else ("no result: see the log",)
+        lines = ended.told.reasons if ended.told else (str(ended.failure),)
         elsewhere = dataclasses.replace(told.notifiers, remembers=False)
         elsewhere.ended(told.suite, code, place, lines)
     return code
@@ -155,6 +158,8 @@ def _conclude_in(
         told.of(job, place, folder, Exit.FAILED)
         return Exit.FAILED
     code = job.pipeline.conclude(Finished(place, job.arguments, ended.failure), console)
+    if ended.told is not None and ended.told.state == "FAILED":
+        console.print(ended.told.words, markup=False, highlight=False, soft_wrap=True)
     if ended.failure is not None:  # a step that was lost may have left nothing
         complete = RunDirectory(place).read_info().status == "complete"
         code = worst([code, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
@@ -170,7 +175,7 @@ def save_report(told: RunEnding | None, run_id: str, output: str) -> int:
             f"the service has no ending of the run {run_id}: its exit task `finish` has not ended, "
             "or its log is no longer kept"
         )
-    print(f"{told.state}: {'; '.join(told.reasons)}")
+    print(told.words)
     if told.html is None:
         print(f"the page is not with the service; it is in {told.directory}", file=sys.stderr)
     else:

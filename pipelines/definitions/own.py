@@ -114,7 +114,8 @@ def judge_run(
 ) -> None:
     """Puts records together, judges them, fails if they are not good enough, or captures them.
 
-    A step that fails leaves no artifacts with a service: finish gives it the report then.
+    A step that fails leaves no artifacts with a service: finish gives it report, metrics and
+    verdicts then.
 
     Args:
         pipeline_run: Id of this run.

@@ -3,6 +3,7 @@
 import pydantic
 from rich.console import Console
 
+from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
 from orbax_bench_core.analysis.noise import calibration_of
 from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
@@ -100,7 +101,7 @@ def conclude_study(finished: Finished, console: Console) -> int:
         study = AsyncStudy.model_validate_json(text)
     except (OSError, pydantic.ValidationError):
         return Exit.FAILED
-    print_document(study_document(study), console)
+    pages.print_document(study_document(study), console)
     return exit_code(study.outcome)
 
 
@@ -117,7 +118,7 @@ def conclude_calibration(finished: Finished, console: Console) -> int:
 
 
 def _shown(finished: Finished, console: Console) -> VerdictReport | None:
-    """Shows the verdicts of a run; None where there are none, and its steps have said why."""
+    """Shows the verdicts of a run; None if there are none, and its steps have said why."""
     try:
         verdicts = read_verdicts(RunDirectory(finished.directory))
     except UserError:

@@ -15,6 +15,7 @@ from orbax_bench_pipelines.targets.checks import check_settings as check_setting
 from orbax_bench_pipelines.targets.checks import require_extras as require_extras
 from orbax_bench_pipelines.targets.honoured import settings_page as settings_page
 from orbax_bench_pipelines.targets.job import Job as Job
+from orbax_bench_pipelines.targets.job import RunGone as RunGone
 from orbax_bench_pipelines.targets.job import SubmissionFailed as SubmissionFailed
 from orbax_bench_pipelines.targets.job import ending_of as ending_of
 from orbax_bench_pipelines.targets.job import job_name as job_name

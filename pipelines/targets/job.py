@@ -63,14 +63,19 @@ class SubmissionFailed(Exception):
     """A service could not be reached, or refused what was sent."""
 
 
+class RunGone(Exception):
+    """A run that was under way has been deleted."""
+
+
 Found = TypeVar("Found")
 ANSWER_S: Final = 8.0
 """Seconds in which a service answers the first question: its clients ask again for minutes."""
 _POLL_S: Final = 30.0
+_PATIENCE_S: Final = 600.0
 
 
 def answered(ask: Callable[[], Found], place: str) -> Found:
-    """Returns what the first question to a service finds, or fails when nothing answers."""
+    """Returns the answer to the first question to a service, or fails when nothing answers."""
     try:
         return in_time(ask, ANSWER_S)
     except Late:
@@ -101,6 +106,27 @@ def require_answer(place: str, url: str) -> None:
     answered(ask, f"{place}, at {url},")
 
 
+def patiently(look: Callable[[], Found], say: Callable[[str], None], poll_s: float) -> Found:
+    """Looks at a run, and again if the service fails; returns the result of the look.
+
+    The run continues even if nobody can ask for it: a connection may be interrupted for minutes.
+
+    Raises:
+        SubmissionFailed: It has failed for ten minutes.
+    """
+    failures = 0
+    while True:
+        try:
+            return look()
+        except SubmissionFailed as failure:
+            failures += 1
+            if failures * poll_s > _PATIENCE_S:
+                raise
+            if failures == 1:
+                say(f"{failure}; it is asked again for {_PATIENCE_S / 60:g} minutes")
+            time.sleep(poll_s)
+
+
 def await_end(active: Callable[[], list[str]], say: Callable[[str], None]) -> None:
     """Waits until no run is active, and says which are, whenever that changes."""
     shown: list[str] = []
@@ -125,7 +151,7 @@ def schedules_of(
 
 
 def ending_of(settings: Settings, target: Target, run_id: str) -> RunEnding | None:
-    """Returns how a run of a service ended, as its exit task told it; None where nothing does."""
+    """Returns how a run of a service ended, as its exit task told it; None if nothing does."""
     if target is Target.KFP:
         from orbax_bench_pipelines.targets.kubeflow import KubeflowServer
 

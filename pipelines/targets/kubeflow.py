@@ -9,8 +9,8 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import kfp
 import kfp_server_api
@@ -26,10 +26,12 @@ from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
     Request,
+    RunGone,
     SubmissionFailed,
     answered,
     as_text,
     await_end,
+    patiently,
     require_answer,
 )
 from orbax_bench_pipelines.targets.settings import Settings
@@ -42,6 +44,27 @@ ENDED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED", "ERROR")
 _PAGE = 100
 _STARTING = ("", "ContainerCreating", "PodInitializing")
 """What Argo notes of a pod that is about to start."""
+_NO_LOG: Final = '{"error_message":'
+_GONE_S: Final = 180.0
+"""Seconds for which a running pod has no log, after which its workflow was deleted.
+
+Argo tries a pod that was lost again, after minutes at most.
+"""
+
+
+class StepPod(NamedTuple):
+    """A pod of a run, as Argo notes it."""
+
+    step: str
+    name: str
+    works: bool  # whether it is the step itself, and no driver
+    phase: str  # Pending, Running, Succeeded, Failed, Error
+    message: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether Kubernetes says why it has not started."""
+        return self.phase == "Pending" and self.message not in _STARTING
 
 
 class KubeflowServer:
@@ -116,45 +139,63 @@ class KubeflowServer:
             if run.recurring_run_id == recurring_run_id and run.state not in ENDED
         ]
 
+    def run(self, run_id: str) -> kfp_server_api.V2beta1Run | None:
+        """Returns a run, or None if there is no such run."""
+        with self.explained():
+            try:
+                return self.client.get_run(run_id)
+            except kfp_server_api.ApiException as error:
+                if error.status != http.HTTPStatus.NOT_FOUND:
+                    raise
+                return None
+
     def ending(self, run_id: str) -> RunEnding | None:
-        """Returns how a run ended, by the log of its exit task; None where no log tells it.
+        """Returns how a run ended, by the log of its exit task; None if no log tells it.
 
         Logs are there as long as pods, and after that where the installation archives them.
         """
-        with self.explained():
-            run = self.client.get_run(run_id)
+        run = self.run(run_id)
+        if run is None:
+            raise SubmissionFailed(f"{self._place} has no run {run_id}")
         details = getattr(run.run_details, "task_details", None) or ()
         # The exit task is the last to begin, and each task names the pods below it.
         latest = sorted(details, key=lambda task: str(task.create_time), reverse=True)
         pods = [child.pod_name for task in latest for child in task.child_tasks or ()]
-        logs = (self._log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
-        return next(filter(None, map(RunEnding.in_log, logs)), None)
+        logs = (self.log(run_id, pod) for pod in dict.fromkeys(filter(None, pods)))
+        return next(filter(None, map(RunEnding.in_log, filter(None, logs))), None)
 
-    def _log(self, run_id: str, pod: str) -> str:
-        """Returns the log of a pod, by the path that Kubeflow's own UI asks; empty for none."""
-        return self._asked(f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log")
+    def log(self, run_id: str, pod: str) -> str | None:
+        """Returns the log of a pod, by the path that Kubeflow's own UI asks; None for none."""
+        found = self._asked(f"/apis/v1alpha1/runs/{run_id}/nodes/{pod}/log")
+        # Kubeflow 2.17 answers 200 before it looks, and then writes an error in place of a log.
+        return None if found.startswith(_NO_LOG) else found
 
-    def waiting(self, run_id: str) -> dict[str, str]:
-        """Returns why pods of a run have not started, as Kubernetes says, by step.
+    def pods(self, run_id: str) -> list[StepPod]:
+        """Returns the pods of a run, as far as the service knows them.
 
-        The API of today has no such reason. That of version 1 has the workflow, in which Argo notes
-        of a pending pod what the scheduler and the kubelet say of it.
+        The API of today has none of what Kubernetes says of a pod. That of version 1 has the
+        workflow, in which Argo notes what the scheduler and the kubelet say of a pending one.
         """
         try:
             answer = json.loads(self._asked(f"/apis/v1beta1/runs/{run_id}"))
             workflow = json.loads(answer["pipeline_runtime"]["workflow_manifest"])
             nodes = workflow["status"]["nodes"].values()
         except (KeyError, TypeError, ValueError):  # before the first pod, or nodes are compressed
-            return {}
-        return {
-            _step_of(node["name"]): node["message"]
+            return []
+        return [
+            StepPod(
+                _step_of(node["name"]),
+                _pod_of(workflow.get("metadata", {}), node),
+                ".executor(" in node["name"],
+                node.get("phase", ""),
+                node.get("message", ""),
+            )
             for node in nodes
-            if (node.get("type"), node.get("phase")) == ("Pod", "Pending")
-            and node.get("message", "") not in _STARTING
-        }
+            if node.get("type") == "Pod"
+        ]
 
     def _asked(self, path: str) -> str:
-        """Returns what the server answers for a path that its client has no method for, or ''."""
+        """Returns the server's answer for a path that its client has no method for, or ''."""
         try:
             found = self.client.runs.api_client.call_api(
                 path,
@@ -191,6 +232,71 @@ def _step_of(node: str) -> str:
     """Returns the step of a pod, by the name of its node: WORKFLOW.root.GROUP.STEP.executor(0)."""
     parts = [part.partition("(")[0].removesuffix("-driver") for part in node.split(".")]
     return next((part for part in reversed(parts) if part not in ("executor", "")), node)
+
+
+def _pod_of(workflow: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+    """Returns the name of a node's pod, as Kubeflow's API server derives it (`RetrievePodName`)."""
+    names = workflow.get("annotations", {}).get("workflows.argoproj.io/pod-name-format")
+    key = str(node.get("id", ""))
+    if names == "v1":
+        return key
+    return f"{workflow.get('name')}-{node.get('templateName')}-{key.rpartition('-')[2]}"
+
+
+class _Course:
+    """What was seen of a run under way, and what was said of it."""
+
+    def __init__(self, run_id: str, say: Callable[[str], None]) -> None:
+        self._run_id = run_id
+        self._say = say
+        self._state = ""
+        self._pods: list[StepPod] = []
+        self._waiting: dict[str, str] = {}  # why steps have not started, at the last look
+        self._told = set[str]()  # steps of which that was said
+        self._has_logs = False  # whether the service can read any
+        self._silent = 0
+
+    def look(self, run: kfp_server_api.V2beta1Run, pods: list[StepPod]) -> None:
+        """Takes what the service says, and says what is new."""
+        waiting = {pod.step: pod.message for pod in pods if pod.waits}
+        # Nearly every pod waits for a moment.
+        for step in waiting.keys() & self._waiting.keys() - self._told:
+            self._say(f"{step} has not started: {waiting[step]}")
+            self._told.add(step)
+        if run.state != self._state:
+            self._state = run.state or ""
+            why = getattr(run.error, "message", None)
+            said = (self._run_id, self._state.lower() or "pending", why)
+            self._say(": ".join(filter(None, said)))
+        if run.state not in ENDED:
+            self._waiting, self._pods = waiting, pods or self._pods
+
+    def silences(self, running: str, log: str | None) -> int:
+        """Returns how many looks in a row have found a running pod, and no log of it.
+
+        A pod that runs has one, although it may be empty. A service may not be able to read logs.
+        """
+        self._has_logs |= log is not None
+        self._silent = self._silent + 1 if running and log is None and self._has_logs else 0
+        return self._silent
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, by what Kubernetes said of steps that had not started."""
+        # A step that its deadline has ended waits no more, and no exit task tells of it.
+        late = [
+            f"{step} has not started: {why}"
+            for step, why in self._waiting.items()
+            if step in self._told
+        ]
+        return f"{self._state.lower()}: {'; '.join(late) or 'see its steps in the Kubeflow UI'}"
+
+    @property
+    def seen(self) -> str:
+        """What was seen last, for the end of a sentence."""
+        steps = {pod.step: pod.phase.lower() for pod in self._pods if pod.works}
+        words = (self._state.lower() or "pending", *(f"{step} {steps[step]}" for step in steps))
+        return f"; seen last: {', '.join(words)}"
 
 
 @contextlib.contextmanager
@@ -325,14 +431,14 @@ class Kubeflow:
         self._run_id = ""
 
     def planned(self) -> str:
-        """Returns what `submit` would send.
+        """Returns the request that `submit` would send.
 
         The id of the experiment is the one thing that only the cluster knows.
         """
         return self._request("runs", self._run(self._unknown_experiment))
 
     def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Returns what `schedule` would send to create the recurring run."""
+        """Returns the request that `schedule` would send to create the recurring run."""
         body = self._recurring_run(cron, max_concurrent, self._unknown_experiment)
         return self._request("recurringruns", body)
 
@@ -368,28 +474,27 @@ class Kubeflow:
         return self._run_id
 
     def wait(self, say: Callable[[str], None], poll_s: float = 10.0) -> str | None:
-        """Returns, at its end, why the submitted run failed, or None."""
-        state, shown, before = "", set[str](), dict[str, str]()
+        """Returns, at its end, why the submitted run failed, or None.
+
+        Raises:
+            RunGone: Somebody has deleted it, or its workflow, of which Kubeflow learns nothing.
+        """
+        server, course = self._server, _Course(self._run_id, say)
         while True:
-            with self._server.explained():
-                run = self._server.client.get_run(self._run_id)
-                waiting = self._server.waiting(self._run_id)
-            # Nearly every pod waits for a moment.
-            for step in waiting.keys() & before.keys() - shown:
-                say(f"{step} has not started: {waiting[step]}")
-                shown.add(step)
-            if run.state != state:
-                state = run.state or ""
-                say(f"{self._run_id}: {state.lower() or 'pending'}")
-            if state in ENDED:
-                # A step that its deadline has ended waits no more, and no exit task tells of it.
-                late = [
-                    f"{step} has not started: {before[step]}" for step in before if step in shown
-                ]
-                error = getattr(run.error, "message", None) or "; ".join(late)
-                error = error or "see its steps in the Kubeflow UI"
-                return None if state == "SUCCEEDED" else f"{state.lower()}: {error}"
-            before = waiting
+            run = patiently(functools.partial(server.run, self._run_id), say, poll_s)
+            if run is None:
+                raise RunGone(f"the run {self._run_id} was deleted{course.seen}")
+            pods = server.pods(self._run_id)
+            course.look(run, pods)
+            if run.state in ENDED:
+                return None if run.state == "SUCCEEDED" else course.failure
+            active = next((pod.name for pod in pods if pod.phase == "Running"), "")
+            log = server.log(self._run_id, active) if active else None
+            if course.silences(active, log) * poll_s >= _GONE_S:
+                raise RunGone(
+                    f"the workflow of the run {self._run_id} was deleted: Kubeflow calls it "
+                    f"running, and its pod {active} has had no log for {_GONE_S:g} s{course.seen}"
+                )
             time.sleep(poll_s)
 
     def _run(self, experiment_id: str) -> kfp_server_api.V2beta1Run:

@@ -174,7 +174,7 @@ class Settings(ConfigModel):
         return list(dict.fromkeys(image for image in (self.image, *own) if image is not None))
 
     def of_step(self, name: str) -> values.StepSettings:
-        """Returns what holds for one step: its own before what is set for others, and for all."""
+        """Returns the settings of one step: its own before those for others, and for all."""
         of_all = {key: getattr(self, key) for key in ("image", "retries", "timeout_s")}
         names = (name,) if name == values.MEASURING else (values.OTHERS, name)
         for each in names:
@@ -183,7 +183,7 @@ class Settings(ConfigModel):
 
 
 def launcher_of(target: Target, settings: Settings, shape: SliceShape | None) -> str:
-    """Returns the launcher that starts the hosts of points; empty where a step measures itself."""
+    """Returns the launcher that starts the hosts of points; empty if a step measures itself."""
     several = settings.hosts_of(shape) > 1
     if target is Target.VERTEX:
         return "vertex" if several or shape is not None else ""

@@ -30,10 +30,12 @@ from orbax_bench_pipelines.targets.job import (
     ANSWER_S,
     Job,
     Request,
+    RunGone,
     SubmissionFailed,
     answered,
     as_text,
     await_end,
+    patiently,
     require_answer,
 )
 from orbax_bench_pipelines.targets.settings import Settings
@@ -124,9 +126,9 @@ def require_bucket(settings: Settings, root: str, *, create: bool) -> str:
 
 @contextlib.contextmanager
 def creating_nothing() -> Iterator[None]:
-    """Has the client of Vertex AI create no bucket; whoever submits has looked for it.
+    """Keeps the client of Vertex AI from creating a bucket; the submitter has looked for it.
 
-    Of a bucket that is there it would ask who owns it, which needs rights of its own.
+    Of an existing bucket it would ask who owns it, which needs rights of its own.
     """
     name = "create_gcs_bucket_for_pipeline_artifacts_if_it_does_not_exist"
     theirs = getattr(gcs_utils, name)
@@ -269,7 +271,7 @@ class Vertex:
             )
 
     def planned(self) -> str:
-        """Returns what `submit` would send to create the run, and to put it into its experiment.
+        """Returns the requests by which `submit` creates the run, and adds it to its experiment.
 
         Of an experiment that exists, only the last of its requests is sent.
         """
@@ -282,7 +284,7 @@ class Vertex:
         return as_text(*experiment, job, its_run)
 
     def _experiment_requests(self, name: str) -> tuple[list[Request], Request]:
-        """Returns what makes an experiment, and what puts a run into it.
+        """Returns the requests that make an experiment, and that put a run into it.
 
         It is what the client's `Experiment.get_or_create` and `PipelineJob.submit` send.
         """
@@ -303,7 +305,7 @@ class Vertex:
         return requests, self._request(f"{there}:addContextChildren", added)
 
     def planned_schedule(self, cron: Cron, max_concurrent: int) -> str:
-        """Returns what `schedule` would send where there is no schedule of that name yet."""
+        """Returns the request with which `schedule` would create a schedule of a new name."""
         return as_text(self._request("schedules", self._schedule(cron, max_concurrent)))
 
     def submit(self, *, create: bool = False) -> str:
@@ -366,11 +368,17 @@ class Vertex:
         return str(self._pipeline_job.job_id)
 
     def wait(self, say: Callable[[str], None], poll_s: float = 30.0) -> str | None:
-        """Returns, at its end, why the run failed, or None."""
+        """Returns, at its end, why the run failed, or None.
+
+        Raises:
+            RunGone: Somebody has deleted it.
+        """
         job, shown = self._pipeline_job, None
         while True:
-            with explained(self._job.settings):
-                state = job.state
+            state = patiently(self._state, say, poll_s)
+            if state is None:
+                seen = f"; seen last: {_word(shown)}" if shown else ""
+                raise RunGone(f"the run {job.job_id} was deleted{seen}")
             if state != shown:
                 shown = state
                 say(f"{job.job_id}: {_word(state)}")
@@ -379,6 +387,14 @@ class Vertex:
             if state in _FAILED:
                 return f"{_word(state)}: {job.to_dict().get('error') or 'see ' + self._link}"
             time.sleep(poll_s)
+
+    def _state(self) -> types.PipelineState | None:
+        """Returns the state of the submitted run, or None if it was deleted."""
+        with explained(self._job.settings):
+            try:
+                return self._pipeline_job.state
+            except api_exceptions.NotFound:
+                return None
 
     @property
     def _link(self) -> str:
@@ -439,7 +455,8 @@ def ending(settings: Settings, run_id: str) -> RunEnding | None:
 def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | None:
     """Returns how a job ended, by the artifacts of its exit task, or None.
 
-    The page is where the artifact `report` lies, which is read if this machine can.
+    The page is the artifact `verdicts_report`, or, of a run that nobody judged, `report`, if this
+    machine can read it.
     """
     with explained(settings):
         tasks = [task for task in job.task_details if task.task_name == "finish"]
@@ -448,13 +465,13 @@ def ending_of(job: aiplatform.PipelineJob, settings: Settings) -> RunEnding | No
     if "ending" not in artifacts:
         return None
     told = RunEnding.in_metadata(dict(artifacts["ending"].metadata or {}))
-    if told is None or "report" not in artifacts:
-        return told
-    try:
-        page = read_at_most(epath.Path(artifacts["report"].uri))
-    except (OSError, ImportError, ValueError):
-        return told
-    return RunEnding.of(told.state, told.reasons, told.directory, page)
+    for name in ("verdicts_report", "report"):
+        if told is not None and name in artifacts:
+            # Of a run that nobody judged there is no file.
+            with contextlib.suppress(OSError, ImportError, ValueError):
+                page = read_at_most(epath.Path(artifacts[name].uri))
+                return RunEnding.of(told.state, told.reasons, told.directory, page)
+    return told
 
 
 def _word(state: types.PipelineState) -> str:

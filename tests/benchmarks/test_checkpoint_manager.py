@@ -1,5 +1,7 @@
 """What a `CheckpointManager` saves, keeps and deletes, in the benchmarks that offer it steps."""
 
+import dataclasses
+
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
@@ -8,6 +10,8 @@ from etils import epath
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks import checkpoint_manager
 from orbax_bench_core.benchmarks.support.saving import check_steps, open_checkpoint_manager
+
+from .conftest import ARRAYS
 
 SAVE = ["save_blocking", "save_background", "save"]
 
@@ -124,6 +128,51 @@ def test_what_a_manager_keeps(run, options, kept):
     outcome = run(checkpoint_manager.CheckpointManager, train_steps=6, **options)
     assert {int(path.name) for path in (outcome.folder / "steps").iterdir()} == kept
     assert outcome.verified
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("light", [True, False])
+def test_a_manager_is_opened_again_over_what_it_kept(run, light):
+    outcome = run(
+        checkpoint_manager.CheckpointManager,
+        train_steps=3,
+        max_to_keep=2,
+        lightweight_initialize=light,
+    )
+    assert outcome.blocks == [*SAVE * 3, "restore", "create_checkpoint_manager"]
+    assert outcome.verified
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use_ocdbt", [True, False])
+def test_a_process_saves_all_that_it_holds_to_a_folder_of_its_own(run, use_ocdbt):
+    outcome = run(
+        checkpoint_manager.CheckpointManagerPerf,
+        spec=ARRAYS,
+        train_steps=2,
+        use_ocdbt=use_ocdbt,
+        enable_per_process_directory_creation=True,
+    )
+    assert [path.name for path in (outcome.folder / "steps" / "process_0").iterdir()] == ["1"]
+    assert outcome.verified
+
+
+def test_a_process_cannot_save_a_number_alone(run):
+    with pytest.raises(UnmetNeed, match="leave out 'step', which is int"):
+        run(checkpoint_manager.CheckpointManagerPerf, enable_per_process_directory_creation=True)
+
+
+def test_an_option_that_an_earlier_orbax_lacks_is_refused_where_it_is_set(tmp_path, monkeypatch):
+    @dataclasses.dataclass
+    class Options:
+        max_to_keep: int
+
+    monkeypatch.setattr(ocp, "CheckpointManagerOptions", Options)
+    monkeypatch.setattr(ocp, "CheckpointManager", lambda *given, options, **named: options)
+    given = {"max_to_keep": 1, "lightweight_initialize": False}
+    assert open_checkpoint_manager(epath.Path(tmp_path), **given).thing == Options(1)
+    with pytest.raises(UnmetNeed, match="lightweight_initialize: true needs a later Orbax: orbax"):
+        open_checkpoint_manager(epath.Path(tmp_path), **given | {"lightweight_initialize": True})
 
 
 @pytest.mark.slow

@@ -42,6 +42,31 @@ def test_all_items_are_saved_and_one_is_loaded_alone(run, enabled, saves):
     }
 
 
+@pytest.mark.parametrize(
+    ("deletion", "deletions"),
+    [
+        ("blocking", ["delete_one", "delete"]),
+        ("background", ["delete_one_blocking", "delete_one", "delete_blocking", "delete"]),
+    ],
+)
+def test_one_item_is_deleted_and_then_the_rest(run, deletion, deletions):
+    outcome = run(Checkpointables, deletion=deletion)
+    assert outcome.blocks[-len(deletions) :] == deletions
+    assert not (outcome.folder / "step").exists()
+
+
+@pytest.mark.parametrize(
+    ("left", "said"), [("tree_0", "describe .*they describe .*tree_0"), (None, "is still there")]
+)
+def test_what_is_not_deleted_is_an_error(run, monkeypatch, left, said):
+    delete = orbax_api.delete
+    monkeypatch.setattr(
+        orbax_api, "delete", lambda path, item: None if item == left else delete(path, item)
+    )
+    with pytest.raises(VerificationError, match=said):
+        run(Checkpointables, deletion="blocking")
+
+
 def test_less_is_read_for_one_item_than_for_all(run):
     outcome = run(Checkpointables, spec=ARRAYS)
     one, every = (outcome.value(name, "5_inventory/load_raw_gb") for name in ("load_one", "load"))

@@ -7,6 +7,7 @@ from etils import epath
 from orbax_bench_core.authoring import Drill, Killed, TestContext, VerificationError
 from orbax_bench_core.benchmarks.training_job import TrainingJob, TrainingJobOptions
 from orbax_bench_core.state import check_digest
+from tests.support.processes import run_cli
 
 SPEC = {"w": {"dtype": "float32", "shape": [64, 16], "sharding": ["fsdp"]}, "step": "int"}
 SMALL = {"save_interval_steps": 2, "train_steps": 5, "matrix_size": 16}
@@ -100,3 +101,16 @@ def test_only_local_disks_can_be_wiped_and_a_job_saves_once():
     assert not TrainingJobOptions(wiped=True).is_valid()
     assert TrainingJobOptions(wiped=True, tier="local").is_valid()
     assert not TrainingJobOptions(train_steps=5, save_interval_steps=6).is_valid()
+
+
+@pytest.mark.slow
+def test_a_disk_that_only_a_service_fills_again_is_refused_by_name(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "suite_name: wiped\nbenchmarks:\n- generator: training_job\n"
+        "  options: {tier: replicator, wiped: true}\n"
+    )
+    done = run_cli("expand", str(suite))
+    assert done.returncode == 2
+    assert "`wiped` needs `tier: local`" in done.stderr
+    assert "a service of the platform (multi-tier checkpointing of GKE)" in done.stderr

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 from tests.support.processes import run_cli
+from tests.support.shown import next_command
 
 SUITE = """
 suite_name: small
@@ -23,6 +24,13 @@ def test_json_is_what_the_file_has(orbax_bench, make_sizes):
     run = make_sizes()
     printed = json.loads(orbax_bench("async-study", run.root, "--json").out)
     assert printed == json.loads((run.root / "async_study.json").read_text())
+
+
+def test_the_command_that_it_ends_with_runs(orbax_bench, make_sizes):
+    found = orbax_bench("async-study", make_sizes().root)
+    words = next_command(found.out)
+    assert words[1:3] == ["--save-sync", "20.1s"]
+    assert orbax_bench(*words).code == 0
 
 
 def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):

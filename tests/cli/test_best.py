@@ -52,6 +52,7 @@ def test_a_bound_that_nothing_is_known_to_keep_recommends_nothing(orbax_bench, s
     [
         (("--goal", "lod"), "no repeat has measured 'lod'"),
         (("--goal", "save=-1"), "weights above 0"),
+        (("--goal", "load=2,save:cpu=1"), "save:cpu is a CPU time, by which `best` ranks nothing"),
         (("--peak-memory", "much"), "--peak-memory: 'much' is not a size"),
     ],
 )

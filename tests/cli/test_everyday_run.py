@@ -127,7 +127,8 @@ def test_ab_compare_and_history_show_one_ratio_with_one_interval(run, orbax_benc
     report = json.loads((tmp_path / "out" / "verdicts.json").read_text())
     (point,) = report["points"]
     assert len({each["verdict"]["operations"] for each in point["operations"]}) == 1
-    told = [done.out, *(orbax_bench(name, tmp_path / "out").out for name in ("compare", "history"))]
+    again = (("compare",), ("history", "--details"))
+    told = [done.out, *(orbax_bench(*words, tmp_path / "out").out for words in again)]
     for found in point["operations"]:
         verdict = found["verdict"]
         interval = f"[{verdict['low']:.3f}–{verdict['high']:.3f}]"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.config import GateConfig
 from orbax_bench_core.steps import publish
 from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
@@ -28,8 +29,7 @@ def test_what_is_too_rare_for_one_night_is_found_within_a_week(
         made = make_paired_run(day, blocks=10, **{kind: True})
         assert orbax_bench("compare", made.root).code != 3
     told = " ".join(history(".").out.split())
-    assert "In 1 the candidate fails or stalls more often than its baseline." in told
-    assert re.search(rf"worse than its baseline: .*1\d of 1\d0 {said} .* and 0 with the base", told)
+    assert re.search(rf"✗ WORSE THAN ITS BASELINE: .*1\d of 1\d0 {said} .* and 0 with the", told)
     orbax_bench("site", ".")
     assert f"{said} with the candidate" in Path("index.html").read_text()
 
@@ -79,9 +79,22 @@ def test_cpu_times_of_a_comparison_are_no_series(history, make_paired_run):
     assert series["operation"] == "save"
 
 
+def test_cpu_times_that_decide_are_the_series_that_is_shown(history, make_paired_run):
+    for day in range(2):
+        run = make_paired_run(day, blocks=10, sigma=0.3, cpu_sigma=0.02)
+        gate = GateConfig(primary=("save:cpu",))
+        run.write_info(run.read_info().model_copy(update={"gate": gate}))
+    assert [line for line in history(".").out.splitlines() if line.startswith("save:cpu ")]
+    found = json.loads(history(".", "--json").out)["series"]
+    shown = {series["operation"]: series for series in found}
+    assert [name for name, series in shown.items() if series["primary"]] == ["save:cpu"]
+    assert [run["stalls"]["operations"] for run in shown["save:cpu"]["runs"]] == [20, 20]
+
+
 def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):
-    told = history(make_paired_run(0, blocks=1).root).out
-    assert re.search(r"save +1 +\d\.\d{3}x \(median of blocks\) +–", told)
+    told = history(make_paired_run(0, blocks=1).root, "--details").out
+    assert re.search(r" 1 +\d\.\d{3}x \(median of blocks\) +–", told)
+    assert "? NOT JUDGED: 1 run, and it takes 10 to flag a change" in told
 
 
 def code(commit):
@@ -96,12 +109,12 @@ def test_every_night_says_which_revision_of_the_code_it_measured(history, reques
     commits = ["a" * 40, "a" * 40, "b" * 40, None]
     for day, commit in enumerate(commits):
         make(day, provenance=code(commit))
-    done = history(".", "--html", "page.html")
+    done = history(".", "--html", "page.html", "--details")
     found = json.loads(history(".", "--json").out)
     said = [run["code"] for run in found["series"][0]["runs"]]
     assert said == ["aaaaaaaaaaaa", "aaaaaaaaaaaa", "bbbbbbbbbbbb", "unknown"]
     page = (tmp_path / "page.html").read_text()
-    assert page.count("aaaaaaaaaaaa") == 2
+    assert page.count("aaaaaaaaaaaa") == 3  # and once for both nights
     assert "code under test" in page
     assert re.search("code (under test: )?aaaaaaaaaaaa", done.out)
     for revision in ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "unknown"):
@@ -134,7 +147,7 @@ def test_a_run_that_is_torn_is_named_and_the_others_are_shown(history, make_sepa
     (stray / "run.json").write_text("{")
     done = history(".")
     assert (done.code, done.err) == (1, "")
-    assert "1 run, " in done.out
+    assert "Not shown: 1 left out" in done.out
     assert f"{stray}/run.json: not readable" in done.out
 
 

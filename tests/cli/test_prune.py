@@ -302,6 +302,19 @@ def test_a_torn_lease_protects(prune, night, tmp_path, content):
     assert "leases/run.2.json, which cannot be read: remove it" in said["in_use"][0]["why"]
 
 
+@pytest.mark.parametrize("file", ["run.json", "records/*/repeat_0/host_0.json"])
+def test_what_a_newer_release_has_measured_stays(prune, night, tmp_path, file):
+    run = night(300)
+    night(1)
+    (path,) = run.root.glob(file)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 99}))
+    code, said = prune_twice(prune, tmp_path / "nightly", "--keep-last", "1")
+    assert said["old"] == []
+    stays = said["unread"] if code else [each["why"] for each in said["in_use"]]
+    assert f"{path}: written by a newer orbax-bench (schema 99" in stays[0]
+    assert (code == 1) == (file == "run.json")
+
+
 def damage(run, what):
     """Has the lineage of a run say nothing of what it was compared with."""
     file = run.root / "lineage.json"
@@ -376,9 +389,19 @@ def test_a_baseline_that_was_moved_stays(prune, compared, tmp_path, other):
     assert names(said["in_use"]) == [Path(other).name]
 
 
-def test_what_was_removed_in_part_goes_also_where_a_baseline_was_moved(prune, compared, tmp_path):
+@pytest.mark.parametrize("left", ["no records", "a warm-up"])
+def test_what_was_removed_in_part_goes_also_where_a_baseline_was_moved(
+    prune, compared, tmp_path, left
+):
     (tmp_path / "nightly" / "n0").rename(tmp_path / "nightly" / "first")
-    shutil.rmtree(tmp_path / "nightly" / "n1" / "records")
+    records = tmp_path / "nightly" / "n1" / "records"
+    if left == "a warm-up":
+        (kept,) = records.glob("*/repeat_0")
+        kept.rename(kept.with_name("warmup_0"))
+        for repeat in records.glob("*/repeat_*"):
+            shutil.rmtree(repeat)
+    else:
+        shutil.rmtree(records)
     code, said = prune_twice(prune, tmp_path / "nightly", *KEEP_ONE)
     assert (code, names(said["old"]), names(said["in_use"])) == (0, ["n1"], ["first"])
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support.processes import FAKE_CLI, run_cli
+from tests.support.shown import next_command
 
 SUITE = """
 suite_name: drilled
@@ -42,6 +43,8 @@ def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
     again = orbax_bench("recovery", tmp_path / "run", "--add-start", "180")
     assert again.code == 0
     assert "180 s of it given" in again.out
+    assert orbax_bench(*next_command(again.out)).code == 0
+    assert orbax_bench(*next_command(done.stdout)).code == 0
     report = (tmp_path / "run" / "report.md").read_text()
     assert "2 of 2 drills came back" in report
     assert "180 s" not in report

@@ -144,4 +144,7 @@ def test_a_run_of_a_newer_release_is_called_newer(orbax_bench, make_run, make_re
     (run.root / "run.json").write_text(json.dumps(info))
     done = orbax_bench("report", run.root)
     assert done.code == 2
-    assert "written by a newer orbax-bench, for this one knows no hosts: upgrade it" in done.err
+    assert (
+        "written by a newer orbax-bench (this one knows no hosts): upgrade orbax-bench\n"
+        in done.err
+    )

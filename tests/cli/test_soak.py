@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support.processes import FAKE_CLI, run_cli
+from tests.support.shown import next_command
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 SUITE = """
@@ -36,8 +37,10 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench, webhook, m
     done = soak("{keeps_mib: 1.0}", "--saves", "200", "--quiet")
     assert done.returncode == 3, done.stderr
     assert "✓ Scripted" not in done.stdout + done.stderr
-    assert "LEAK: The process keeps 1 MiB per save" in done.stdout
-    assert "keeps 1 MiB per save" in (tmp_path / "run" / "report.md").read_text()
+    assert "✗ LEAK: the process keeps 1 MiB (1 to 1) per save" in done.stdout
+    assert orbax_bench(*next_command(done.stdout)).code == 0
+    assert orbax_bench("soak", tmp_path / "run", "--details").out.count("process memory") > 1
+    assert "keeps 1 MiB (1 to 1) per save" in (tmp_path / "run" / "report.md").read_text()
     assert 'href="soak.html"' in (tmp_path / "run" / "report.html").read_text()
     assert webhook.states == ["REGRESSION"]
     assert "✗ LEAK" in (tmp_path / "index.html").read_text()

@@ -53,7 +53,7 @@ def editors_backup(folder):
 
 def torn(folder):
     (folder / "repeat_20").mkdir()
-    (folder / "repeat_20" / "host_0.json").write_text('{"schema_version": 3, "run_id"')
+    (folder / "repeat_20" / "host_0.json").write_text('{"schema_version": 4, "run_id"')
     return "repeat_20/host_0.json: torn: not readable"
 
 
@@ -79,10 +79,18 @@ def foreign(folder):
 def newer(folder):
     shutil.copytree(folder / "repeat_3", folder / "repeat_20")
     path = folder / "repeat_20" / "host_0.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 4}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 5}))
     return (
-        "repeat_20/host_0.json: written by a newer orbax-bench (schema 4; this one reads 3): "
-        "upgrade to use it, or move it out of the run directory"
+        "repeat_20/host_0.json: written by a newer orbax-bench (schema 5; this one reads 3 and 4): "
+        "upgrade orbax-bench, or move it out of the run directory"
+    )
+
+
+def newer_of_the_same_number(folder):
+    changed(folder, knew_more=1)
+    return (
+        "repeat_20/host_0.json: written by a newer orbax-bench (this one knows no knew_more): "
+        "upgrade orbax-bench, or move it out of the run directory"
     )
 
 
@@ -107,6 +115,7 @@ STRAYS = [
     too_large,
     foreign,
     newer,
+    newer_of_the_same_number,
     another_point,
 ]
 COMMANDS = ["report", "compare", "history", "calibrate"]
@@ -162,11 +171,11 @@ def test_a_newer_record_in_the_place_of_a_repeat_ends_nothing(
 ):
     _, folder = paired
     path = folder / "repeat_3" / "host_0.json"
-    path.write_text(path.read_text().replace('"schema_version": 3', '"schema_version": 4'))
+    path.write_text(path.read_text().replace('"schema_version": 4', '"schema_version": 5'))
     outcome = orbax_bench(command, tmp_path / "runs" / "one")
     assert outcome.code == 1, outcome
     assert outcome.err == ""
-    assert f"left out: {path}: written by a newer orbax-bench (schema 4" in outcome.out
+    assert f"left out: {path}: written by a newer orbax-bench (schema 5" in outcome.out
 
 
 @pytest.mark.parametrize("stray", [copy_of_a_repeat, old_folder, torn, another_point])

@@ -4,7 +4,8 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.records import Heartbeat
+from orbax_bench_core.records import Heartbeat, RunDirectory
+from orbax_bench_core.steps import pipeline
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 HOUR = datetime.timedelta(hours=1)
@@ -103,6 +104,28 @@ def test_a_run_that_died_and_one_that_hangs_are_told_apart(watch, night, beat, s
     done = watch()
     assert (done.code, said in done.out) == (1, True)
     assert watch("--stalled", "5h").code == 0
+
+
+@pytest.mark.parametrize("stuck", ["all", "all but finish", "what measures"])
+def test_a_night_of_a_cluster_whose_image_cannot_be_pulled_is_named(
+    watch, night, tmp_path, webhook, stuck
+):
+    """`finish` has the same image, or waits for the stuck step, or knows no run."""
+    last = night(30).read_info()
+    folder, began = tmp_path / "runs" / "tonight", last.created_at
+    said = "it has reported last with the run of {}"
+    if stuck == "all but finish":  # a deadline has ended the first step
+        suite = last.suite_text
+        pipeline.finish(str(folder), suite=suite, engine_run="tonight", status="FAILED")
+    if stuck == "what measures":
+        pipeline.plan_sweep(last.suite_text, str(folder), engine_run="tonight")
+        run, began = RunDirectory(str(folder)), began + 24 * HOUR
+        changed = {"created_at": began, "suite_name": "nightly"}
+        run.write_info(run.read_info().model_copy(update=changed))
+        said = "the run of {0} gives no sign since {0}"
+    done = watch("--notify", webhook.url)
+    assert (done.code, webhook.states) == (1, ["FAILED"])
+    assert f"NOT OK  nightly: {said.format(f'{began:%Y-%m-%d %H:%M} UTC')}" in done.out
 
 
 def test_a_run_that_takes_longer_than_its_schedule_is_told(watch, night):

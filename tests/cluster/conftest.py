@@ -6,6 +6,8 @@ import functools
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 import uuid
 import warnings
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.processes import run_cli
+from tests.support.processes import plain_environment, run_cli
 from tests.support.webhook import listening
 
 MOUNT = "/mnt/orbax-bench-acceptance"
@@ -36,12 +38,31 @@ def wait_until(condition, told=str):
 
 
 @dataclasses.dataclass
+class Begun:
+    """A command that a test disturbs."""
+
+    process: subprocess.Popen
+    log: Path
+
+    @property
+    def output(self):
+        return self.log.read_text()
+
+    @property
+    def run_id(self):
+        """The id of its pipeline's run, or None before it has one."""
+        found = re.search(r"runs/details/(\S+)", self.output)
+        return found and found[1]
+
+
+@dataclasses.dataclass
 class Cluster:
     """What is given, and a folder of this run in the claim or bucket."""
 
     folder: str
     tmp: Path
     given: dict[str, str]
+    processes: list = dataclasses.field(default_factory=list)
 
     @functools.cached_property
     def kubernetes(self):
@@ -108,17 +129,42 @@ class Cluster:
 
     def pipeline(self, command, name, suite, *words, folder=None):
         """Runs `orbax-bench pipeline` for a suite of this name."""
+        return run_cli(*self._words(command, name, suite, folder), *words, COLUMNS="200")
+
+    def begin(self, name, suite, **settings):
+        """Begins to run a pipeline for a suite of this name, and waits until it has an id."""
+        begun = self.start(name, *self._words("run", name, suite, **settings))
+        wait_until(lambda: begun.run_id, lambda: begun.output)
+        return begun
+
+    def start(self, name, *words):
+        """Starts a command, which the end of the tests kills."""
+        command = [sys.executable, "-m", "orbax_bench_core.cli", *map(str, words)]
+        log = self.file(f"{name}.log", "")
+        with log.open("w") as out:
+            environment = plain_environment(COLUMNS="200")
+            process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
+        self.processes.append(process)
+        return Begun(process, log)
+
+    def _words(self, command, name, suite, folder=None, **settings):
         file = self.file(f"{name}.yaml", f"suite_name: {name}\n{suite}")
+        chosen = self.file(f"{name}.settings.yaml", json.dumps(self.settings | settings))
         place = f"{self.place}/{folder or name}"
-        return run_cli(
-            *("pipeline", command, file, "-o", place, "--target", "kfp"),
-            *("--settings", self.file(f"{name}.settings.yaml", json.dumps(self.settings)), *words),
-            COLUMNS="200",
-        )
+        return "pipeline", command, file, "-o", place, "--target", "kfp", "--settings", chosen
 
     def run_id(self, output):
         """Returns the id of the run that a command has begun, by what it printed."""
         return re.search(r"runs/details/(\S+)", output).group(1)
+
+    def steps_of(self, run_id):
+        """Returns the pods of a run that are running, by the name of their node in the workflow."""
+        node = "workflows.argoproj.io/node-name"
+        return {
+            (pod.metadata.annotations or {}).get(node, ""): pod
+            for pod in self.pods_of(run_id)
+            if pod.status.phase == "Running"
+        }
 
     def seconds_of(self, run_id):
         """Returns how long a run took, as Kubeflow says."""
@@ -180,6 +226,8 @@ class Cluster:
 
     def clean_up(self):
         """Removes the folder of this run, and its runs and experiment of Kubeflow."""
+        for process in self.processes:
+            process.kill()
         for experiment in self.kubeflow.list_experiments(page_size=100).experiments or ():
             if experiment.display_name == self.folder:
                 key = experiment.experiment_id

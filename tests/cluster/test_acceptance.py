@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,8 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import MOUNT, WITHIN_S, wait_until
-from tests.support.processes import plain_environment, run_cli
+from tests.support.airflow import Airflow
+from tests.support.processes import run_cli
 
 pytestmark = pytest.mark.cluster
 
@@ -69,6 +69,7 @@ class Case(NamedTuple):
     said: str = "PASS: every point is complete"
     posted: str = ""  # a state that the webhook has to get
     after: str = ""  # the case whose folder it is given
+    page: str = ""  # what the page has that is fetched
 
 
 CASES = (
@@ -81,6 +82,7 @@ CASES = (
         codes=(3,),
         said="train takes",
         posted="REGRESSION",
+        page="REGRESSION",
     ),
     # On a busy node a comparison may have no verdict.
     Case("regression", POINT + QUICK, "regression", ("arms={}",), (0, 4), " point"),
@@ -115,6 +117,8 @@ CASES = (
 @pytest.fixture(scope="module")
 def begun(request, cluster):
     """The commands of the cases that are chosen, some at a time."""
+    if any("deleted" in item.fixturenames for item in request.session.items):
+        request.getfixturevalue("deleted")  # which mostly waits
     given = [getattr(item, "callspec", None) for item in request.session.items]
     chosen = [each.params["case"] for each in given if each and "case" in each.params]
     names = {name for case in chosen for name in (case.name, case.after)}
@@ -149,6 +153,7 @@ def test_pipeline(case, begun, cluster, posted, record_property, tmp_path):
     told = run_cli("pipeline", "report", run_id, *where, "-o", page)
     assert told.returncode in (*case.codes, *((3, 4) if case.codes == (0,) else ())), told.stderr
     assert page.read_text().startswith("<!doctype html>")
+    assert case.page in page.read_text()
     if case.posted and posted is not None:
         mine = [message for _, message in posted if message["suite"] == case.name]
         assert case.posted in [message["state"] for message in mine]
@@ -157,32 +162,60 @@ def test_pipeline(case, begun, cluster, posted, record_property, tmp_path):
 
 def test_step_that_is_lost(cluster, record_property):
     """Its pod is deleted: it is measured again, or the run fails and names what it left out."""
-    name, deleted = "lost-step", []
-    file = cluster.file(f"{name}.yaml", f"suite_name: {name}\n{POINT}")
-    settings = cluster.file(f"{name}.json", json.dumps(cluster.settings | {"retries": 0}))
-    command = [sys.executable, "-m", "orbax_bench_core.cli", "pipeline", "run", str(file)]
-    command += ["-o", f"{cluster.place}/{name}", "--target", "kfp", "--settings", str(settings)]
-    log = cluster.file(f"{name}.log", "")
-    core, node = cluster.kubernetes.CoreV1Api(), "workflows.argoproj.io/node-name"
+    core, deleted = cluster.kubernetes.CoreV1Api(), []
+    begun = cluster.begin("lost-step", POINT, retries=0)
 
     def delete():
-        output = log.read_text()
-        for pod in cluster.pods_of(cluster.run_id(output)) if "runs/details" in output else ():
-            step = (pod.metadata.annotations or {}).get(node, "")
-            if "run-sweep-point(" in step and pod.status.phase == "Running":
+        for step, pod in cluster.steps_of(begun.run_id).items():
+            if "run-sweep-point(" in step:
                 core.delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace)
                 deleted.append(pod.metadata.name)
         return deleted
 
-    with log.open("w") as out:
-        environment = plain_environment(COLUMNS="200")
-        process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
-        wait_until(delete, log.read_text)
-        code = process.wait(WITHIN_S)
-    output = log.read_text()
-    record_property("s", round(cluster.seconds_of(cluster.run_id(output))))
+    wait_until(delete, lambda: begun.output)
+    code, output = begun.process.wait(WITHIN_S), begun.output
+    record_property("s", round(cluster.seconds_of(begun.run_id)))
     record_property("said", "measured again" if code == 0 else "failed, and named its points")
     assert code == 0 or (code == 1 and "left nothing" in output), output
+
+
+DELETED = ("run", "workflow")
+
+
+@pytest.fixture(scope="module")
+def deleted(cluster):
+    """Commands whose runs are deleted under them: one ends at once, one after minutes."""
+
+    def end(what):
+        begun = cluster.begin(f"deleted-{what}", POINT.replace("repeats: 2", "repeats: 100"))
+        wait_until(
+            lambda: any("run-sweep-point(" in step for step in cluster.steps_of(begun.run_id)),
+            lambda: begun.output,
+        )
+        time.sleep(25)  # the command has seen a log of the step by then
+        if what == "run":
+            cluster.kubeflow.delete_run(begun.run_id)
+        else:
+            custom = cluster.kubernetes.CustomObjectsApi()
+            custom.delete_collection_namespaced_custom_object(
+                *("argoproj.io", "v1alpha1", cluster.namespace, "workflows"),
+                label_selector=f"pipeline/runid={begun.run_id}",
+            )
+        at = time.monotonic()
+        return begun.process.wait(WITHIN_S), begun.output, time.monotonic() - at
+
+    with concurrent.futures.ThreadPoolExecutor(len(DELETED)) as pool:
+        yield {what: pool.submit(end, what) for what in DELETED}
+
+
+def test_a_run_that_is_deleted(deleted, record_property):
+    said = []
+    for what in DELETED:
+        code, output, seconds = deleted[what].result()
+        assert (code, "was deleted" in output) == (1, True), output
+        assert "seen last: running" in output
+        said.append(f"{what}: told after {seconds:.0f} s")
+    record_property("said", "; ".join(said))
 
 
 def test_recurring_run(cluster, record_property):
@@ -216,27 +249,62 @@ def test_recurring_run(cluster, record_property):
 
 @pytest.mark.parametrize("queue", [False, True], ids=["without-queue", "Kueue"])
 def test_jobset_of_two_hosts(cluster, queue, record_property):
-    if not cluster.has("jobset.x-k8s.io"):
-        pytest.skip("the cluster has no JobSet")
-    words = ["--set", f"namespace={cluster.namespace}", "--image", cluster.image]
-    if queue:
-        words += ["--set", f"queue={_queue(cluster)}"]
-    if cluster.claim:
-        words += ["--set", f"volume={cluster.claim}:{MOUNT}"]
-    if "environment" in cluster.settings:
-        words += ["--set", f"environment={json.dumps(cluster.settings['environment'])}"]
-    text = POINT.replace("{x: 2}", "{x: 4}") + "execution: {processes: 2}\n"
     name = "queued" if queue else "two-hosts"
-    text = f"suite_name: {name}\n{text}"
-    # The claim is not mounted here, so that the suite has to lie there already.
-    words += ["--set", f"suite_in_image={cluster.put(f'{name}.yaml', text)}"]
-    file, begun = cluster.file(f"{name}.yaml", text), time.monotonic()
-    how = ("--on", "jobset", "--hosts", 2, "--name", f"{cluster.folder}-{queue:d}")
-    done = run_cli("launch", file, *how, "-o", f"{cluster.place}/{name}", *words)
+    words = _launch(cluster, name, *(["--set", f"queue={_queue(cluster)}"] if queue else []))
+    begun = time.monotonic()
+    done = run_cli(*words)
     record_property("s", round(time.monotonic() - begun))
     record_property("pods", 2)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 point verified against what was saved" in done.stdout
+    _check_that_no_jobset_is_left(cluster)
+
+
+def test_host_that_is_made_again_at_the_end(cluster, record_property):
+    """Its new pod waits for a host 0 that has ended, and the command for neither."""
+    name = "made-again"
+    words, core = _launch(cluster, name), cluster.kubernetes.CoreV1Api()
+    begun, made, verified_at = cluster.start(name, *words), set(), None
+    selector = f"jobset.sigs.k8s.io/jobset-name={cluster.folder}-{name[0]}"
+    selector += ",batch.kubernetes.io/job-completion-index=1"
+    deadline = time.monotonic() + WITHIN_S
+    while begun.process.poll() is None:
+        assert time.monotonic() < deadline, begun.output
+        pods = core.list_namespaced_pod(cluster.namespace, label_selector=selector).items
+        made |= {pod.metadata.name for pod in pods}
+        if verified_at is None and "1 point verified" in begun.output:
+            verified_at = time.monotonic()
+            for pod in pods:
+                core.delete_namespaced_pod(
+                    pod.metadata.name, cluster.namespace, grace_period_seconds=0
+                )
+        time.sleep(0.2)
+    record_property("pods", 1 + len(made))
+    record_property("s", round(time.monotonic() - verified_at))
+    told = "host 0 has ended with 0" in begun.output
+    record_property("said", "deleted while it waited" if told else "it ended by itself")
+    assert begun.process.returncode == 0, begun.output
+    _check_that_no_jobset_is_left(cluster)
+
+
+def _launch(cluster, name, *more):
+    """Returns the words of a launch of two hosts, whose JobSet is called by the first letter."""
+    if not cluster.has("jobset.x-k8s.io"):
+        pytest.skip("the cluster has no JobSet")
+    text = POINT.replace("{x: 2}", "{x: 4}") + "execution: {processes: 2}\n"
+    text = f"suite_name: {name}\n{text}"
+    how = ("--on", "jobset", "--hosts", 2, "--name", f"{cluster.folder}-{name[0]}")
+    words = ["--set", f"namespace={cluster.namespace}", "--image", cluster.image, *more]
+    if cluster.claim:  # which is not mounted here, so that the suite has to lie there already
+        words += ["--set", f"volume={cluster.claim}:{MOUNT}"]
+        words += ["--set", f"suite_in_image={cluster.put(f'{name}.yaml', text)}"]
+    if "environment" in cluster.settings:
+        words += ["--set", f"environment={json.dumps(cluster.settings['environment'])}"]
+    file = cluster.file(f"{name}.yaml", text)
+    return "launch", file, *how, "-o", f"{cluster.place}/{name}", *words
+
+
+def _check_that_no_jobset_is_left(cluster):
     custom = cluster.kubernetes.CustomObjectsApi()
     left = custom.list_namespaced_custom_object(
         "jobset.x-k8s.io", "v1alpha2", cluster.namespace, "jobsets"
@@ -334,5 +402,48 @@ def test_night_of_the_CronJob(cluster, posted, record_property):
         assert "PASS" in [m["state"] for _, m in posted if m["suite"] == "a night"], log
 
 
-def test_Airflow():
-    pytest.skip("Airflow needs a scheduler of its own: tests/airflow runs its DAGs in processes")
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory):
+    try:
+        return Airflow.made(tmp_path_factory.mktemp("airflow"))
+    except subprocess.CalledProcessError as failed:
+        pytest.skip(f"no environment for Airflow can be made: {failed}")
+
+
+@pytest.mark.parametrize(
+    ("group", "suite", "state", "said"),
+    [
+        ("sweep", POINT, "success", "PASS: every point is complete"),
+        ("regression", PLANTED, "failed", "REGRESSION: train takes"),
+    ],
+    ids=["sweep", "planted-regression"],
+)
+def test_DAG_of_Airflow(group, suite, state, said, cluster, airflow, record_property):
+    """Airflow is a process here, and each step a pod."""
+    name, dag = f"airflow-{group}", f"{group}_in_pods"
+    container = {"name": "base", "image": cluster.image}
+    _fitted(cluster, container)
+    pod = cluster.mounted({"containers": [container], "serviceAccountName": cluster.account})
+    template = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": pod}
+    # What holds the result of a step: the provider's default is of another registry. It reads
+    # KUBECONFIG itself, and a trigger refuses a second way to the cluster.
+    extra = {"namespace": cluster.namespace, "xcom_sidecar_container_image": cluster.image}
+    begun = time.monotonic()
+    states, done = airflow.test(
+        *(dag, Path(__file__).with_name("dags")),
+        AIRFLOW_CONN_KUBERNETES_DEFAULT=json.dumps({"conn_type": "kubernetes", "extra": extra}),
+        POD=json.dumps({"pod_template_dict": template, "labels": {"test": cluster.folder}}),
+        SUITE=cluster.put(f"{name}.yaml", f"suite_name: {name}\n{suite}"),
+        RUN=f"{cluster.place}/{name}",
+    )
+    printed = done.stdout + done.stderr
+    assert "Unexpected error while waiting for pod" not in printed
+    found = airflow.rows("select state from dag_run where dag_id = ?", dag)
+    record_property("s", round(time.monotonic() - begun))
+    record_property("said", said if said in printed else "")
+    assert (found, states["finish", -1]) == ([(state,)], "success"), printed
+    assert said in printed
+    left = cluster.kubernetes.CoreV1Api().list_namespaced_pod(
+        cluster.namespace, label_selector=f"test={cluster.folder}"
+    )
+    assert not left.items

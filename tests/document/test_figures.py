@@ -1,4 +1,4 @@
-"""The look of figures, and numbers as text and on scales."""
+"""The look of figures."""
 
 import itertools
 import re
@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from orbax_bench_core.document import Scale, figures, numbers
+from orbax_bench_core.document import figures
 from orbax_bench_core.document.figures import Rectangle, places
 
 
@@ -129,55 +129,3 @@ def test_no_label_covers_another_or_a_mark_or_leaves_the_axes(marks):
 
 def test_what_has_no_room_has_no_label():
     assert places([(50, 50)], [900.0], 10.0, marks=[], room=ROOM) == [None]
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (0.0, "0 µs"),
-        (1.5e-6, "1.5 µs"),
-        (0.00099949, "999 µs"),
-        (0.001, "1 ms"),
-        (0.12345, "123 ms"),
-        (0.9996, "1000 ms"),
-        (1.0, "1 s"),
-        (59.94, "59.9 s"),
-        (599.7, "600 s"),
-        (600.0, "10 min"),
-        (90_000.0, "1500 min"),
-        (-0.5, "-500 ms"),
-    ],
-)
-def test_a_duration_has_a_unit_that_suits_it(value, written):
-    assert numbers.seconds(value) == written
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1 KiB"),
-        (1536, "1.5 KiB"),
-        (1023 * 2**10, "1023 KiB"),
-        (128 * 2**20, "128 MiB"),
-        (2**30, "1 GiB"),
-        (1.5 * 2**40, "1.5 TiB"),
-        (5000 * 2**40, "5000 TiB"),
-    ],
-)
-def test_a_size_is_written_in_binary_units(value, written):
-    assert numbers.num_bytes(value) == written
-
-
-def test_an_outlier_does_not_stretch_a_scale():
-    scale = Scale.of([[1.0, 1.1, 1.2, 1.1, 1.0, 90.0], [2.0, 2.1, 2.0, 2.2]])
-    assert 2.2 < scale.high < 2.5
-    assert scale.place(90.0) == 100
-
-
-@pytest.mark.parametrize("rows", [[], [[]], [[0.0]], [[0.0, 1.0]], [[1.0]], [[1e-9, 1e9]]])
-def test_every_row_has_a_scale_with_places(rows):
-    scale = Scale.of(rows)
-    assert all(0 <= scale.place(value) <= 100 for value in (0.0, 1e-12, 1.0, 1e12))
-    assert all(0 <= place <= 100 for place, _ in scale.axis(str))

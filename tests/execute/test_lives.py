@@ -10,9 +10,9 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import BLOCK_SIZE, parse_suite
-from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_pairs
+from orbax_bench_core.execute import RunSettings, Session, run_pairs
 from orbax_bench_core.records import Heartbeat, PairedTimes, RunDirectory
-from tests.support.fake_worker import MODULE as FAKE_WORKER
+from tests.support.launches import Launches, starts
 from tests.support.processes import FAKE_CLI, ROOT, start_cli, wait_until
 from tests.support.scripted import NAME
 
@@ -41,7 +41,7 @@ class Compared:
         self.session = Session.begin(
             parse_suite(json.dumps(suite)),
             str(folder / "out"),
-            settings=RunSettings(host=LocalHost(module=FAKE_WORKER), **settings),
+            settings=RunSettings(host=Launches(self.events), **settings),
             watch=self.events.append,
         )
         (self.pair,) = self.session.pairs
@@ -172,7 +172,8 @@ def test_lives_that_cannot_be_alive_at_once_follow_each_other(compare):
     assert len(set.union(*compared.workers().values())) == 4
 
 
-def test_arms_that_can_share_workers_share_a_new_one_every_two_blocks(compare):
+def test_arms_that_can_share_workers_share_a_new_one_every_two_blocks(compare, monkeypatch):
+    monkeypatch.setattr("orbax_bench_core.execute.pool.free_memory_bytes", lambda: 64 << 30)
     compared = compare(gate={"lives": "auto"}).run(10)
     by_block = collections.defaultdict(set)
     for (block, _), made in compared.workers().items():
@@ -181,6 +182,7 @@ def test_arms_that_can_share_workers_share_a_new_one_every_two_blocks(compare):
     names = [made.pop() for _, made in sorted(by_block.items())]
     assert (names[0], names[2]) == (names[1], names[3])
     assert len(set(names)) == 3
+    assert starts(compared.events) == [1, 2]
 
 
 def test_each_life_begins_with_a_warm_up_even_where_a_suite_has_none(behaved):

@@ -71,6 +71,15 @@ def policies(keep, interval):
     }
 
 
+DELETING = [
+    policies(1, 1) | {"preservation_policies": [{"policy_type": kind, **given}]}
+    for kind, given in (
+        ("BestN", {"n": 1, "best_fn": "min"}),
+        ("LatestDuration", {"duration_secs": 0.5}),
+        ("CustomSteps", {"custom_steps": [1, 3]}),
+        ("EveryNSteps", {"interval_steps": 1, "max_to_keep": 2}),
+    )
+]
 STEPS = [
     {"save_interval_steps": 1, "max_to_keep": 3, "train_steps": 4},
     {"save_interval_steps": 2, "max_to_keep": 2, "train_steps": 6},
@@ -90,6 +99,7 @@ STAGES = [
         "atomicity": "commit_file",
         "host_arrays": False,
         "num_savings": 2,
+        "create_directories_asynchronously": True,
     },
     {
         "save_dtype": "float16",
@@ -99,6 +109,7 @@ STAGES = [
         "path_permission_mode": "700",
         "atomicity": "atomic_rename",
         "num_savings": 1,
+        "create_directories_asynchronously": False,
     },
     {
         "chunk_byte_size": 1024,
@@ -186,25 +197,33 @@ def entries(folder, checkpoint="ckpt", model="model"):
         "checkpoint_manager": [
             STEPS[0] | {"async_enabled": True, "keep_period": 2, "best_fn": "min"},
             STEPS[1] | {"async_enabled": False, "keep_period": 3, "best_fn": "max"},
+            {"lightweight_initialize": [True, False]},
         ],
         "checkpoint_manager_perf": both(
-            "use_ocdbt", "use_zarr3", on={"train_steps": 2}, off={"train_steps": 3}
+            "use_ocdbt",
+            "use_zarr3",
+            on={"train_steps": 2, "enable_per_process_directory_creation": True},
+            off={"train_steps": 3, "enable_per_process_directory_creation": False},
         ),
         "checkpoint_policy": [
             {"num_checkpoints": 6, "checkpoint_policies_options": [policies(2, 3)]},
             {"num_checkpoints": 8, "checkpoint_policies_options": [policies(3, 2)]},
+            {"num_checkpoints": 4, "checkpoint_policies_options": DELETING},
         ],
         "deleter": [
             STEPS[0] | {"num_deletion_threads": 1, "enable_background_delete": True},
             STEPS[1] | {"num_deletion_threads": 2, "enable_background_delete": False},
             STEPS[0] | {"todelete_subdir": ["trash", "old"]},
         ],
-        "checkpointables": both(
-            "async_enabled",
-            "metric_tracemalloc_enabled",
-            on={"tree_items": 1},
-            off={"tree_items": 2},
-        ),
+        "checkpointables": [
+            *both(
+                "async_enabled",
+                "metric_tracemalloc_enabled",
+                on={"tree_items": 1},
+                off={"tree_items": 2},
+            ),
+            {"deletion": ["blocking", "background"]},
+        ],
         "partial_checkpoint": both(
             "async_enabled",
             "metric_tracemalloc_enabled",

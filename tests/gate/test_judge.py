@@ -117,7 +117,8 @@ def test_a_share_that_is_none_is_refused(scale):
 
 def test_a_point_without_operations_has_no_verdicts():
     found = judge({}, np.zeros((0, 4), dtype=bool), CONFIG)
-    assert (found.word, found.operations, found.next_look) == ("INCONCLUSIVE", {}, 10)
+    decided = found.decision
+    assert (decided.word, found.operations, decided.next_look) == ("INCONCLUSIVE", {}, 10)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_a_slow_down_that_begins_late_is_in_the_word(point, late):
     times, labels = point(50, save=1.0)
     times["save"][late:] *= np.where(labels[late:], 1.5, 1.0)
     found = judge(times, labels, CONFIG)
-    assert found.word == "REGRESSION"
+    assert found.decision.word == "REGRESSION"
     assert found.operations["save"].operations > 2 * late
 
 
@@ -183,7 +184,7 @@ def test_a_regression_ends_a_comparison_and_all_numbers_are_up_to_it(point):
 
 def test_what_passed_at_a_look_is_no_pass_while_more_was_measured(point):
     times, labels = point(7, save=1.0)
-    found = judge(times, labels, CONFIG)
+    found = judge(times, labels, CONFIG).decision
     assert (found.word, found.settled, found.next_look) == ("INCONCLUSIVE", False, 20)
     assert found.reason == "14 operations per arm were measured; the next look is at 20"
 
@@ -199,22 +200,22 @@ def test_what_passed_at_a_look_is_no_pass_while_more_was_measured(point):
     ],
 )
 def test_any_primary_regression_is_one_and_only_all_passes_are_one(point, ratios, word):
-    found = judge(*point(5, **ratios), CONFIG)
+    found = judge(*point(5, **ratios), CONFIG).decision
     assert (found.word, found.endpoint, found.settled) == (word, "time", True)
     assert found.next_look is None
 
 
 def test_no_verdict_goes_on_to_the_next_look_until_they_are_used_up(point):
-    found = judge(*point(5, sigma=0.5, save=1.0, load=1.08), CONFIG)
+    found = judge(*point(5, sigma=0.5, save=1.0, load=1.08), CONFIG).decision
     assert (found.word, found.settled, found.next_look) == ("INCONCLUSIVE", False, 20)
-    found = judge(*point(30, sigma=0.5, save=1.08), CONFIG)
+    found = judge(*point(30, sigma=0.5, save=1.08), CONFIG).decision
     assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "time", True)
 
 
 def test_between_looks_the_verdict_is_that_of_the_look(point):
     times, labels = point(9, sigma=0.3, save=1.08)
     assert alone(times["save"], labels) == alone(times["save"][:5], labels[:5])
-    assert judge(times, labels, CONFIG).next_look == 20
+    assert judge(times, labels, CONFIG).decision.next_look == 20
 
 
 def test_before_the_first_look_it_is_too_early(point):
@@ -227,7 +228,7 @@ def test_before_the_first_look_it_is_too_early(point):
         None,
         1,
     )
-    assert (found.word, found.next_look) == ("INCONCLUSIVE", 10)
+    assert (found.decision.word, found.decision.next_look) == ("INCONCLUSIVE", 10)
 
 
 def test_a_clear_verdict_is_told_in_full(point):
@@ -250,7 +251,7 @@ def test_bad_input_is_inconclusive_with_a_reason(times):
 def test_a_primary_operation_that_one_arm_lacks_is_never_dropped(point):
     times, labels = point(5, save=1.0, load=1.0)
     times["load"][labels] = np.nan
-    found = judge(times, labels, CONFIG)
+    found = judge(times, labels, CONFIG).decision
     assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "missing", True)
     assert found.reason == "load: the candidate lacks it in 10 of 10 repeats, first in block 0"
 
@@ -261,7 +262,7 @@ def test_one_repeat_without_a_primary_operation_is_enough_and_hides_no_regressio
 ):
     times, labels = point(5, save=ratio, load=1.0)
     times["load"][3, 2] = np.nan
-    assert judge(times, labels, CONFIG).word == word
+    assert judge(times, labels, CONFIG).decision.word == word
 
 
 def test_what_a_failed_attempt_lacks_is_not_missing(point):
@@ -270,7 +271,7 @@ def test_what_a_failed_attempt_lacks_is_not_missing(point):
     failed = np.zeros(labels.shape, dtype=bool)
     failed[slot] = True
     times["load"][slot] = np.nan
-    found = judge(times, labels, CONFIG, failed=failed)
+    found = judge(times, labels, CONFIG, failed=failed).decision
     assert found.endpoint == "failures"
     assert (found.word, found.next_look) == ("INCONCLUSIVE", 20)
 
@@ -279,7 +280,7 @@ def test_a_candidate_that_hangs_in_a_third_of_its_attempts_regresses(point):
     times, labels = point(50, save=1.0)
     attempts = np.argwhere(labels)[::3]
     times["save"][tuple(attempts.T)] = np.inf
-    found = judge(times, labels, CONFIG)
+    found = judge(times, labels, CONFIG).decision
     assert (found.word, found.settled) == ("REGRESSION", True)
     assert found.endpoint in ("failures", "stalls")
 
@@ -294,14 +295,15 @@ def test_a_candidate_that_never_works_has_regressed(point):
     times, labels = point(5, save=1.0)
     times["save"][labels] = np.inf
     found = judge(times, labels, CONFIG)
-    assert (found.word, found.endpoint, found.settled) == ("REGRESSION", "failures", True)
+    decided = found.decision
+    assert (decided.word, decided.endpoint, decided.settled) == ("REGRESSION", "failures", True)
     assert (found.operations["save"].ratio, found.failures.candidate) == (None, 10)
 
 
 def test_a_baseline_that_never_works_is_nothing_to_compare_with(point):
     times, labels = point(30, save=1.0)
     times["save"][~labels] = np.inf
-    assert judge(times, labels, CONFIG).word == "INCONCLUSIVE"
+    assert judge(times, labels, CONFIG).decision.word == "INCONCLUSIVE"
 
 
 def test_a_baseline_that_did_not_work_until_a_look_is_not_slower(point):
@@ -313,7 +315,7 @@ def test_a_baseline_that_did_not_work_until_a_look_is_not_slower(point):
 
 def test_a_first_block_in_which_nothing_works_ends_it(point):
     times, labels = point(1, save=1.0)
-    found = judge(times, labels, CONFIG, failed=np.ones((1, 4), dtype=bool))
+    found = judge(times, labels, CONFIG, failed=np.ones((1, 4), dtype=bool)).decision
     assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "failures", True)
     assert found.reason.startswith("every attempt of both arms failed in the first block")
 
@@ -323,14 +325,15 @@ def test_stalls_of_the_candidate_keep_it_from_passing(point):
     times["save"][tuple(np.argwhere(labels)[0])] *= 4
     found = judge(times, labels, CONFIG)
     verdict = found.operations["save"]
-    assert (found.word, found.endpoint, found.next_look) == ("INCONCLUSIVE", "stalls", 20)
+    decided = found.decision
+    assert (decided.word, decided.endpoint, decided.next_look) == ("INCONCLUSIVE", "stalls", 20)
     assert (verdict.time_word, verdict.settled) == ("PASS", False)
 
 
 def test_stalls_that_no_look_clears_are_a_regression(point):
     times, labels = point(50, save=1.0)
     times["save"][tuple(np.argwhere(labels)[::3].T)] *= 4
-    found = judge(times, labels, CONFIG)
+    found = judge(times, labels, CONFIG).decision
     assert (found.word, found.endpoint) == ("REGRESSION", "stalls")
     assert found.reason.startswith("save: ")
 
@@ -338,7 +341,7 @@ def test_stalls_that_no_look_clears_are_a_regression(point):
 def test_after_the_looks_at_times_stalls_have_one_more(point):
     times, labels = point(30, save=1.0)
     times["save"][tuple(np.argwhere(labels)[[0, 20, 40]].T)] *= 4
-    assert judge(times, labels, CONFIG).next_look == 100
+    assert judge(times, labels, CONFIG).decision.next_look == 100
 
 
 def test_stalls_share_alpha_among_the_primary_operations(point):
@@ -354,10 +357,10 @@ def test_lives_are_counted_and_have_looks_of_their_own(paired):
     times, labels = paired(4, per_life=2, ratio=1.3)
     found = judge({"save": times}, labels, CONFIG)
     verdict = found.operations["save"]
-    assert (found.word, verdict.operations, verdict.lives) == ("REGRESSION", 16, 8)
+    assert (found.decision.word, verdict.operations, verdict.lives) == ("REGRESSION", 16, 8)
     assert judge({"save": times[:3]}, labels[:3], CONFIG).operations["save"].look is None
     times, labels = paired(4, per_life=2, ratio=1.08, sigma=0.5)
-    assert judge({"save": times}, labels, CONFIG).next_look == 24
+    assert judge({"save": times}, labels, CONFIG).decision.next_look == 24
 
 
 def test_a_candidate_is_faster_only_where_no_ratio_of_one_is_left(point):
@@ -428,13 +431,13 @@ def test_a_pass_excludes_a_tenth_of_stalls_and_failures_for_as_far_as_the_minute
 ):
     times, labels = point(30, save=1.0)
     config, found = GateConfig(limit_minutes=minutes), None
-    while found is None or found.next_look:
-        blocks = (found.next_look if found else 10) // 2
+    while found is None or found.decision.next_look:
+        blocks = (found.decision.next_look if found else 10) // 2
         found = judge({"save": seconds * times["save"][:blocks]}, labels[:blocks], config)
-    assert (found.word, found.failures.attempts) == ("PASS", operations)
+    assert (found.decision.word, found.failures.attempts) == ("PASS", operations)
 
 
 def test_minutes_are_those_of_all_that_a_repeat_takes(point):
     times, labels = point(5, save=1.0)
-    assert judge(times, labels, GateConfig(), repeat_s=300.0).word == "PASS"
-    assert judge(times, labels, GateConfig()).next_look == 20
+    assert judge(times, labels, GateConfig(), repeat_s=300.0).decision.word == "PASS"
+    assert judge(times, labels, GateConfig()).decision.next_look == 20

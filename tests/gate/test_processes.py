@@ -30,7 +30,7 @@ def judged(times, labels, per_process=PER_PROCESS, gate=GATE):
 def test_an_option_that_differs_between_processes_is_no_regression():
     alone = [judged(*comparison(seed, apart=0.07), per_process=None) for seed in range(40)]
     several = [judged(*comparison(seed, apart=0.07)) for seed in range(40)]
-    assert [found.word for found in several].count("REGRESSION") == 0
+    assert [found.decision.word for found in several].count("REGRESSION") == 0
     widths = [
         [found.operations["save"].high / found.operations["save"].low for found in each]
         for each in (alone, several)
@@ -54,7 +54,7 @@ def test_a_candidate_that_is_called_faster_is_so_in_the_next_process_too():
 
 @pytest.mark.parametrize(("apart", "least"), [(0.04, 27), (0.07, 21)])
 def test_a_slow_down_of_a_fifth_is_found_all_the_same(apart, least):
-    found = [judged(*comparison(seed, ratio=1.2, apart=apart)).word for seed in range(30)]
+    found = [judged(*comparison(seed, ratio=1.2, apart=apart)).decision.word for seed in range(30)]
     assert found.count("REGRESSION") >= least
 
 
@@ -62,33 +62,33 @@ def test_a_slow_down_of_a_fifth_is_found_all_the_same(apart, least):
 def test_no_word_where_the_next_operation_pays(after, ratio):
     for seed in range(10):
         found = judged(*comparison(seed, ratio=ratio, after=after))
-        assert (found.word, found.settled) == ("INCONCLUSIVE", True)
-        assert "as long after one of the candidate" in found.reason
-        assert "lives: always" in found.reason
+        assert (found.decision.word, found.decision.settled) == ("INCONCLUSIVE", True)
+        assert "as long after one of the candidate" in found.decision.reason
+        assert "lives: always" in found.decision.reason
 
 
 def test_a_pass_stands_that_a_small_after_effect_cannot_change():
-    found = judged(*comparison(1, after=1.005, noise=0.001))
+    found = judged(*comparison(1, after=1.005, noise=0.001)).decision
     assert (found.word, found.settled, found.reason) == ("PASS", True, "")
-    early = judged(*comparison(1, after=1.005, noise=0.001, blocks=6))
+    early = judged(*comparison(1, after=1.005, noise=0.001, blocks=6)).decision
     assert "as long after" not in early.reason
     assert early.next_look == 20
 
 
 def test_an_after_effect_of_seconds_that_nobody_minds_is_none():
     gate = GATE.model_copy(update={"min_effect_s": 5.0})
-    assert judged(*comparison(1, after=1.5), gate=gate).word == "PASS"
+    assert judged(*comparison(1, after=1.5), gate=gate).decision.word == "PASS"
 
 
 def test_a_certain_after_effect_ends_a_comparison_before_its_times_are_settled():
     found = [judged(*comparison(seed, after=1.5, blocks=10)) for seed in range(20)]
-    assert all("as long after one of the candidate" in each.reason for each in found)
-    assert sum(each.settled for each in found) >= 18
+    assert all("as long after one of the candidate" in each.decision.reason for each in found)
+    assert sum(each.decision.settled for each in found) >= 18
 
 
 def test_a_pass_excludes_a_large_after_effect_also_where_noise_hides_it():
     found = [judged(*comparison(seed, after=1.5, noise=0.4, blocks=30)) for seed in range(60)]
-    assert "PASS" not in [each.word for each in found]
+    assert "PASS" not in [each.decision.word for each in found]
 
 
 @pytest.mark.parametrize(("own", "after", "noise"), [(1.08, 1.15 / 1.08, 0.1), (1.0, 1.15, 0.2)])
@@ -97,10 +97,10 @@ def test_a_pass_is_of_what_a_job_pays(own, after, noise):
         judged(*comparison(seed, ratio=own, after=after, noise=noise, blocks=30))
         for seed in range(40)
     ]
-    assert [each.word for each in found].count("PASS") <= 4
-    lives = [each for each in found if each.settled and each.carries_over]
+    assert [each.decision.word for each in found].count("PASS") <= 4
+    lives = [each for each in found if each.decision.settled and each.carries_over]
     assert len(lives) >= 20
-    assert all("what a job pays" in each.reason for each in lives)
+    assert all("what a job pays" in each.decision.reason for each in lives)
     covered = [each.operations["save"].high >= 1.15 for each in found]
     assert covered.count(False) <= 4
 
@@ -110,18 +110,18 @@ def test_arms_that_only_alternate_do_not_tell_an_after_effect_from_their_own():
     times = np.exp(0.01 * np.random.default_rng(1).standard_normal(labels.shape))
     gate = GATE.model_copy(update={"max_stalls": None, "max_failures": None})
     found = judged(times, labels, gate=gate)
-    assert (found.word, found.settled) == ("INCONCLUSIVE", False)
+    assert (found.decision.word, found.decision.settled) == ("INCONCLUSIVE", False)
     assert found.operations["save"].high > 10
 
 
 @pytest.mark.parametrize(("after", "ratio"), [(0.9, 1.6), (1.5, 5.0)])
 def test_a_regression_stands_that_the_next_operation_cannot_make_good(after, ratio):
     found = [judged(*comparison(s, ratio=ratio, after=after, noise=0.02)) for s in range(10)]
-    assert sum(each.word == "REGRESSION" for each in found) >= 8
+    assert sum(each.decision.word == "REGRESSION" for each in found) >= 8
 
 
 def test_identical_operations_hardly_ever_seem_to_pay_for_each_other():
-    reasons = [judged(*comparison(seed)).reason for seed in range(60)]
+    reasons = [judged(*comparison(seed)).decision.reason for seed in range(60)]
     assert sum("as long after" in reason for reason in reasons) <= 2
 
 
@@ -134,5 +134,7 @@ def test_a_large_effect_in_three_primary_operations_is_decided_at_the_first_look
     slow = labels[..., None] if lives else labels
     times = np.exp(0.05 * rng.standard_normal(shape)) * np.where(slow, math.inf if fails else 3, 1)
     three = dict.fromkeys(("save_blocking", "save", "load"), times)
-    found = judge(three, labels, GateConfig(), blocks_per_process=None if lives else PER_PROCESS)
+    found = judge(
+        three, labels, GateConfig(), blocks_per_process=None if lives else PER_PROCESS
+    ).decision
     assert (found.word, found.endpoint) == ("REGRESSION", "failures" if fails else "time")

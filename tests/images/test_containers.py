@@ -228,6 +228,8 @@ def test_an_image_that_cannot_be_pulled_is_one_message(docker_environment):
 def test_the_records_name_the_image_by_its_digest(records, inspected):
     images = {record["provenance"]["image"] for record in records}
     assert images == {f"orbax-bench:test@{inspected['Id']}"}
+    base = inspected["Config"]["Labels"]["org.opencontainers.image.base.digest"]
+    assert {record["provenance"]["base_image"] for record in records} == {base}
 
 
 def test_the_run_was_in_containers(records):

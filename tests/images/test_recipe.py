@@ -37,6 +37,15 @@ def test_what_a_site_hands_to_the_build_stays_out_of_the_image(recipe):
     assert "INDEX" not in image
 
 
+def test_processes_know_the_base_that_the_label_names():
+    recipe = (ROOT / "Dockerfile").read_text()
+    assert (
+        'org.opencontainers.image.base.digest="${BASE_DIGEST}"' in instructions(recipe, "LABEL")[0]
+    )
+    told = " ".join(instructions(recipe.rpartition("ARG BASE_DIGEST")[2], "ENV")).split()
+    assert "ORBAX_BENCH_BASE_DIGEST=${BASE_DIGEST}" in told
+
+
 def test_what_is_copied_is_let_through(recipe):
     let_through = (ROOT / ".dockerignore").read_text().splitlines()
     copied = [

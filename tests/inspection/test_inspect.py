@@ -100,23 +100,6 @@ def test_unfinished_saves_beside_it_are_named(copied):
     assert "next to it, 9.orbax-checkpoint-tmp, which last changed" in advice
 
 
-def test_what_is_no_checkpoint_is_explained(saved, tmp_path):
-    for path, message in (
-        (tmp_path / "none", "does not exist"),
-        (saved("ocdbt") / "commit_success.txt", "is a file"),
-        (tmp_path, "is not a checkpoint: neither it nor"),
-    ):
-        with pytest.raises(UserError, match=message):
-            inspect_checkpoint(str(path))
-
-
-def test_a_folder_of_steps_names_the_last(saved, tmp_path):
-    for step in (9, 10):
-        (tmp_path / str(step)).symlink_to(saved("folders"))
-    with pytest.raises(UserError, match=r"holds 2 checkpoints; give one, such as '.*/10'"):
-        inspect_checkpoint(str(tmp_path))
-
-
 def test_a_mesh_that_cannot_hold_it_is_explained(saved):
     with pytest.raises(UserError, match="cannot split into 3 equal parts"):
         inspect_checkpoint(str(saved("folders")), mesh="fsdp=3")

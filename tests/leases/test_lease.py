@@ -214,12 +214,12 @@ def test_a_failed_or_torn_record_is_replaced(run, make_record):
 
 def test_what_is_torn_is_kept_aside_and_named(run, make_record):
     path = place(run, make_record)
-    path.write_text('{"schema_version": 3, "status": "pas')
+    path.write_text('{"schema_version": 4, "status": "pas')
     said = []
     run.check_versions([make_record().point], say=said.append)
     run.write_record(make_record(repeat=3))
     (aside,) = path.parent.glob(".*")
-    assert aside.read_text() == '{"schema_version": 3, "status": "pas'
+    assert aside.read_text() == '{"schema_version": 4, "status": "pas'
     assert said == [
         f"{path} is torn: its repeat is measured again, and the file kept beside it as {aside.name}"
     ]
@@ -242,8 +242,8 @@ def test_what_is_not_of_its_place_is_replaced_by_the_holder_alone_and_kept_aside
 
 def test_a_record_of_a_newer_release_is_never_replaced(run, make_record):
     path = place(run, make_record)
-    path.write_text('{"schema_version": 4, "status": "failed"}')
-    with own(run), pytest.raises(AlreadyRecorded, match=r"a newer orbax-bench \(schema 4"):
+    path.write_text('{"schema_version": 5, "status": "failed"}')
+    with own(run), pytest.raises(AlreadyRecorded, match=r"a newer orbax-bench \(schema 5"):
         run.write_record(make_record(repeat=3))
 
 

@@ -106,7 +106,7 @@ def test_each_host_has_limits_of_its_own_and_the_slowest_is_named(make_run, make
 def test_damaged_limits_are_not_taken_for_none(make_run, make_record, name, damage):
     run = make_run([make_record()])
     (run.root / name).write_text(damage)
-    with pytest.raises(UserError, match=f"{name}: damaged, or of another .*; remove it, and run"):
+    with pytest.raises(UserError, match=f"{name}: damaged: .*; remove it, and run"):
         (read if name == "limits.json" else read_hosts)(run)
 
 

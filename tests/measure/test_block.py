@@ -1,6 +1,7 @@
 """Boundaries of a block's clock."""
 
 import threading
+import time
 
 import pytest
 
@@ -40,6 +41,26 @@ def test_defect_7_collectors_are_outside_the_clocks_of_their_block_and_of_all_ou
         pass
 
     assert [seconds(metrics, name) for name in "abc"] == [0, 0, 0]
+
+
+def test_measuring_inner_blocks_is_outside_the_processor_time_of_the_outer(add_scripted):
+    def compute():
+        began = time.thread_time()
+        while time.thread_time() - began < 0.2:
+            pass
+
+    add_scripted("busy", compute, compute)
+    metrics = Metrics()
+
+    with metrics.measure("outer", ["time", "cpu"]):
+        compute()
+        with metrics.measure("inner", ["busy"]):
+            pass
+
+    results = metrics.results
+    user, system = (results[f"outer_0_basics/cpu_{name}_s"][0] for name in ("user", "system"))
+    assert results["outer_0_basics/cpu_s"][0] <= user + system - 0.4
+    assert results["outer_0_basics/cpu_s"][0] >= 0.2
 
 
 def test_an_observer_inside_a_collector_of_an_inner_block_is_subtracted_once(add_scripted, pause):

@@ -97,14 +97,16 @@ class FakeKubeflow(FakeServer):
     def answer(self, received):
         if log := re.fullmatch("/apis/v1alpha1/runs/run-1/nodes/(.*)/log", received.path):
             found = self.logs.get(log[1])
-            # As its resource manager answers for a pod that is gone and was not archived.
-            return (500, {"error": "failed"}) if found is None else (200, found.encode())
+            # As it answers for a pod that is gone and was not archived: 200 was sent before.
+            nothing = {"error_message": "BadRequestError: Failed to read logs for run run-1"}
+            text = json.dumps(nothing, separators=(",", ":")) if found is None else found
+            return 200, text.encode()
         if received.path == "/apis/v1beta1/runs/run-1":
             # A pod that never started has failed by the end, with another message.
             ended = {"phase": "Failed", "message": "Pod was active on the node longer than ..."}
             over = ended if self.state in ("SUCCEEDED", "FAILED") else {}
             nodes = {number: node | over for number, node in self.nodes.items()}
-            workflow = json.dumps({"status": {"nodes": nodes}})
+            workflow = json.dumps({"metadata": {"name": "wf"}, "status": {"nodes": nodes}})
             return 200, {"run": {}, "pipeline_runtime": {"workflow_manifest": workflow}}
         path = received.path.removeprefix("/apis/v2beta1")
         if path == "/healthz":
@@ -122,6 +124,8 @@ class FakeKubeflow(FakeServer):
             return 200, {**received.body, "run_id": "run-1", "state": "PENDING"}
         if path.startswith("/runs/"):
             self.state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+            if self.state == "DELETED":
+                return NOT_FOUND
             details = [
                 {
                     "display_name": f"task {number}",

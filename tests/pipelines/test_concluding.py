@@ -8,6 +8,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
 from orbax_bench_core.steps import Notifiers
+from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_pipelines.cli.running import Ended, Told, conclude
 from orbax_bench_pipelines.definitions import pipelines
 from orbax_bench_pipelines.definitions.pipeline import Finished
@@ -18,7 +19,7 @@ from tests.support.verdicts import build_operation, build_point, build_report
 def ended(make_record, make_run):
     """Returns the exit code of a pipeline by what its records say and what became of its steps."""
 
-    def run(found, status, failure):
+    def run(found, status, failure, told=None, file=None):
         directory = make_run([make_record()])
         directory.set_status(status)
         pipeline = types.SimpleNamespace(name="regression", conclude=lambda *_: found)
@@ -27,8 +28,9 @@ def ended(make_record, make_run):
             arguments={"output_directory": str(directory.root)},
             settings=types.SimpleNamespace(tpu=()),
         )
-        told = Told(Notifiers(), "s")
-        return conclude(job, Ended(failure), Console(file=io.StringIO()), told)
+        places = Told(Notifiers(), "s")
+        console = Console(file=file or io.StringIO())
+        return conclude(job, Ended(failure, told), console, places)
 
     return run
 
@@ -50,6 +52,14 @@ def test_a_loss_goes_before_what_is_inconclusive_and_after_a_regression(
     ended, found, status, failure, code
 ):
     assert ended(found, status, failure) == code
+
+
+def test_a_reason_is_told_once(ended):
+    printed = io.StringIO()
+    told = RunEnding.of("FAILED", ("the step of points/1 left nothing",), "/r")
+    assert ended(0, "incomplete", "failed: see its steps in the Kubeflow UI", told, printed) == 1
+    [first, _] = printed.getvalue().splitlines()
+    assert first == "FAILED: the step of points/1 left nothing"
 
 
 @pytest.mark.parametrize(("beyond_runs", "code"), [(False, 0), (True, 3)])

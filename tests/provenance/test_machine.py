@@ -53,9 +53,10 @@ def test_a_package_that_is_not_installed_is_unknown():
 
 def test_no_fact_is_absent(fresh, monkeypatch):
     monkeypatch.delenv("ORBAX_BENCH_IMAGE", raising=False)
+    monkeypatch.delenv("ORBAX_BENCH_BASE_DIGEST", raising=False)
     monkeypatch.delenv("LIBTPU_INIT_ARGS", raising=False)
     facts = fresh()
-    assert facts["image"] == UNKNOWN
+    assert (facts["image"], facts["base_image"]) == (UNKNOWN, UNKNOWN)
     assert facts["environment"]["LIBTPU_INIT_ARGS"] == ""
     assert set(facts["host"]) == {"name", "kernel", "cpu", "cpu_count", "memory_bytes"}
     assert all(facts["host"].values())
@@ -64,7 +65,8 @@ def test_no_fact_is_absent(fresh, monkeypatch):
 def test_the_image_is_what_the_environment_says(fresh, monkeypatch):
     told = f"orbax-bench:0.1.0@sha256:{'c0ffee00' * 8}"
     monkeypatch.setenv("ORBAX_BENCH_IMAGE", told)
-    assert fresh()["image"] == told
+    monkeypatch.setenv("ORBAX_BENCH_BASE_DIGEST", "sha256:ba5e")
+    assert (fresh()["image"], fresh()["base_image"]) == (told, "sha256:ba5e")
 
 
 @pytest.mark.parametrize("told", ["orbax-bench:0.1.0", "a/b", "sha256:c0ffee", ""])

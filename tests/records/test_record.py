@@ -17,6 +17,7 @@ from orbax_bench_core.records.record import (
     StoreTrouble,
     parsed_record,
 )
+from orbax_bench_core.records.versions import OtherVersion
 
 ERROR = ErrorInfo(type="ValueError", message="no", traceback="Traceback ...")
 
@@ -79,14 +80,27 @@ def test_a_failed_record_is_an_attempt_after_those_before_it(make_record):
         ('"status": "passed"', '"status": "fine"'),
         ('"repeat": 0', '"repeat": null'),
         ('"suite"', '"sweet"'),
-        ('"status"', '"unknown": 1, "status"'),
-        ('"schema_version": 3', '"schema_version": 4'),
     ],
 )
 def test_what_the_model_refuses_is_no_record(make_record, before, after):
     text = make_record(times={"save": 1.5}).model_dump_json(indent=1)
     assert before in text
     assert parsed_record(text.replace(before, after, 1).encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "how"),
+    [
+        ('"status"', '"unknown": 1, "status"', "this one knows no unknown"),
+        ('"operation"', '"unknown": 1, "operation"', r"this one knows no samples\.0\.unknown"),
+        ('"schema_version": 4', '"schema_version": 5', "schema 5; this one reads 3 and 4"),
+    ],
+)
+def test_a_newer_record_is_called_newer(make_record, before, after, how):
+    text = make_record(times={"save": 1.5}).model_dump_json(indent=1)
+    said = rf"^written by a newer orbax-bench \({how}\): upgrade orbax-bench$"
+    with pytest.raises(OtherVersion, match=said):
+        parsed_record(text.replace(before, after, 1).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b"[" * 100_000, b"\xff", b'{"a": "\\ud800"}'])

@@ -1,5 +1,6 @@
 """The published layout of results."""
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -8,11 +9,15 @@ import jsonschema
 import pydantic
 import pytest
 
+import orbax_bench_core.baselines  # noqa: F401 - its files hold records
 from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import schema
 from orbax_bench_core.records.record import Attempt, ErrorInfo, State
+from orbax_bench_core.records.samples import COLUMNS_AND_MEANINGS
+from orbax_bench_core.records.versions import SCHEMA_VERSION, Versioned
 
+LAYOUTS = Path(__file__).parents[1] / "data" / "record_layouts.json"
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
 AS_PUBLISHED = pytest.mark.skipif(
     tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 14),
@@ -59,6 +64,41 @@ def full_record(make_record):
 def test_what_is_published_follows_from_the_code(documents, name):
     fix = "stale: run `python -m orbax_bench_core.records.schema` in the repository"
     assert (PUBLISHED / name).read_text() == documents[name], fix
+
+
+@AS_PUBLISHED
+def test_the_number_rises_when_a_layout_changes():
+    """Earlier releases tell what is newer from what is damaged by the number."""
+    models = Versioned.__subclasses__()
+    layouts = {model.__name__: model.model_json_schema(mode="serialization") for model in models}
+    layouts["samples.parquet"] = {name: kind for name, (kind, _) in COLUMNS_AND_MEANINGS.items()}
+    found = {name: layout_digest(layout) for name, layout in sorted(layouts.items())}
+    numbers = json.loads(LAYOUTS.read_text())
+    known = numbers.get(str(SCHEMA_VERSION), {})
+    changed = [name for name in found if found[name] != known.get(name)]
+    assert not changed, (
+        f"the layout of {', '.join(changed)} is not that of version {SCHEMA_VERSION}: in "
+        "orbax_bench_core/records/versions.py raise SCHEMA_VERSION, and let Versioned read the new "
+        "number as well as the earlier ones; give each new key a default; add the new number to "
+        f"tests/data/{LAYOUTS.name} with {json.dumps(found)}, and runs of version {SCHEMA_VERSION} "
+        "to tests/data/run_directories; run `python -m orbax_bench_core.records.schema`"
+    )
+    assert max(map(int, numbers)) == SCHEMA_VERSION
+
+
+def layout_digest(layout):
+    """Returns a digest of keys, types and limits; files have all values, whatever the defaults."""
+
+    def bare(value, names=False):
+        if isinstance(value, list):
+            return [bare(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        left_out = () if names else ("default", "description", "title")
+        inner = {key: each for key, each in value.items() if key not in left_out}
+        return {key: bare(each, key in ("properties", "$defs")) for key, each in inner.items()}
+
+    return hashlib.sha256(json.dumps(bare(layout), sort_keys=True).encode()).hexdigest()[:12]
 
 
 @pytest.mark.parametrize("name", ["record.json", "run.json"])

@@ -96,10 +96,11 @@ def test_a_run_that_the_service_calls_failed_is_failed_also_where_nothing_is_lac
 
 
 @pytest.mark.parametrize(("ratio", "state"), [(1.0, "PASS"), (2.0, "REGRESSION")])
-def test_arms_that_nobody_judged_are_judged(make_paired_run, ratio, state):
+def test_arms_that_nobody_judged_are_judged(make_paired_run, capsys, ratio, state):
     run = make_paired_run(0, ratio)
     assert pipeline.finish(str(run.root)).value == state
-    assert Path(run.root, "verdicts.html").exists()
+    told = pipeline.RunEnding.in_log(capsys.readouterr().out)
+    assert told.html == Path(run.root, "verdicts.html").read_bytes()
 
 
 def test_a_verdict_that_is_there_is_told_and_not_given_again(make_paired_run):

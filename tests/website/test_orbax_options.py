@@ -36,6 +36,7 @@ def test_a_run_gives_a_row_for_each_option_with_all_that_was_measured(tmp_path, 
     assert ocdbt.startswith("| `use_ocdbt` of `save_restore` | Store arrays in OCDBT")
     assert "| `false` over `true` | whole save: " in ocdbt
     assert "files: " in ocdbt
+    assert "| files | false, only where" in ocdbt
     assert "(1 rounds are too few for an interval)" in load
     assert "time that a load blocks: " in load
 

@@ -2,11 +2,13 @@
 
 import dataclasses
 import logging
+import types
 
 import pytest
 
 from orbax_bench_core.benchmarks import save_restore, staged_save
 from orbax_bench_core.testing import run_benchmark
+from orbax_bench_core.worker.proofs import orbax_log
 
 CHECKPOINT = {
     "spec": {
@@ -199,3 +201,21 @@ def test_of_a_class_of_ones_own_only_its_author_knows(tmp_path):
     path = "tests.support.own_options.OwnOptions"
     record = run(tmp_path, benchmark=path, use_ocdbt=True)
     assert states(record) == {"use_ocdbt": "not proved"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kinds", "state"), [(["device", "pinned_host"], "in effect"), (["device"], "not in effect")]
+)
+def test_pinned_memory_is_no_effect_where_devices_have_none(tmp_path, monkeypatch, kinds, state):
+    """Orbax then copies as without it, and its log says the option all the same."""
+
+    class Device:
+        def addressable_memories(self):
+            return [types.SimpleNamespace(kind=kind) for kind in kinds]
+
+    monkeypatch.setattr(orbax_log, "_local_devices", lambda: [Device()])
+    record = run(tmp_path, benchmark="staged_save", enable_pinned_host_transfer=True)
+    (effect,) = [one for one in record.effects if one.option == "enable_pinned_host_transfer"]
+    assert effect.state == state
+    assert (record.status == "passed") == (state == "in effect")

@@ -66,7 +66,7 @@ class Size(ResultModel):
     """One checkpoint, saved in both ways."""
 
     checkpoint: str
-    # parameters of the model, without the optimizer's state; None where neither the suite nor the
+    # parameters of the model, without the optimizer's state; None if neither the suite nor the
     # model's factory tells
     num_parameters: int | None
     num_bytes: int  # bytes of all arrays, as recorded
@@ -89,7 +89,7 @@ class Line(ResultModel):
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Bytes per second of the part that grows; None where no growth was found."""
+        """Bytes per second of the part that grows; None if no growth was found."""
         return 1 / self.s_per_byte if self.s_per_byte else None
 
 
@@ -98,7 +98,7 @@ class Fit(ResultModel):
 
     blocking: Line  # that of blocking saves: how fast a checkpoint is written
     background: Line  # that of saves in the background: what is done before the caller goes on
-    # share saved that very large checkpoints would come to; None where the blocking saves did not
+    # share saved that very large checkpoints would come to; None if the blocking saves did not
     # grow with the bytes
     limit: float | None
     holds: bool  # whether both lines grow, and are near enough to the medians to be trusted

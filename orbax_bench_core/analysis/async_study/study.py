@@ -50,7 +50,7 @@ class ParameterCounter:
         self._factories: dict[str, int | None] = {}
 
     def __call__(self, point: SweepPoint) -> int | None:
-        """Returns the parameters of a point's model; None where nothing tells."""
+        """Returns the parameters of a point's model; None if nothing tells."""
         factory = point.checkpoint.nnx
         if factory is not None:
             if factory not in self._factories:
@@ -174,7 +174,7 @@ _Points = dict[bool, list[list[Repeat]]]
 def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> model.AsyncStudy:
     """Compares saves in the background with blocking saves of the same checkpoints.
 
-    `num_parameters` returns the parameters of a point's model; None where nothing tells.
+    `num_parameters` returns the parameters of a point's model; None if nothing tells.
     """
     notes: list[str] = []
     info = run.info
@@ -240,7 +240,7 @@ def check_points(points: Iterable[SweepPoint], loaded: LoadedSuite) -> None:
 
 
 def _way(point: SweepPoint) -> bool | None:
-    """Returns whether a point saves in the background; None where no option of it says so."""
+    """Returns whether a point saves in the background; None if no option of it says so."""
     given = (point.options.get(name) for name in _NAMES)
     return next((value for value in given if isinstance(value, bool)), None)
 
@@ -346,7 +346,7 @@ def _series_key(point: SweepPoint) -> str:
 
 
 def _aspects(point: SweepPoint) -> dict[str, Any]:
-    """Returns what may differ between the series of a run, in the words of the suite."""
+    """Returns the keys of the suite that may differ between the series of a run."""
     return {
         **{name: value for name, value in point.options.items() if name not in _NAMES},
         "mesh": None

@@ -1,80 +1,124 @@
-"""Async study for people: its sentences, a table and a figure per series, and the lines."""
+"""Async study for people: how long training is blocked by saves of both kinds, by size."""
 
-from __future__ import annotations
-
-import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orbax_bench_core import document as doc
+from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import model
 from orbax_bench_core.analysis.async_study.study import NEAR
-from orbax_bench_core.document import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-HEADINGS: Final = (
-    "checkpoint",
-    "parameters",
-    "bytes",
-    "n",
-    "blocked, sync",
-    "blocked, async",
-    "saved",
-    "total, sync",
-    "total, async",
-    "total async/sync",
-)
-NUMBERS: Final = HEADINGS[1:]
-"""Columns of numbers."""
-BLOCKED: Final = ("parameters", "blocked, sync", "blocked, async", "saved")
-"""The columns that answer the question of a study."""
+from orbax_bench_core.errors import command
 
 READING: Final = """\
 Blocked is the time until training goes on (`save_blocking`), total the time until the checkpoint \
 is committed (`save`). Saved is 1 - blocked async / blocked sync.
-Times are medians of n repeats, in brackets an interval that holds the median in at least 95 % of \
-cases. Fewer than 6 repeats of a kind do not have one: there it is the fastest and the slowest, \
-which hold it in 94 % of cases with 5 repeats, 88 % with 4 and 75 % with 3.
-Shares and ratios are medians over all pairs of an async and a sync repeat, with the 95 % interval \
-of the rank test; 3 repeats of each kind have none.
+Times are medians of n repeats, in parentheses an interval that holds the median in at least 95 % \
+of cases. Fewer than 6 repeats of a kind do not have one: there it is the fastest and the \
+slowest, which hold it in 94 % of cases with 5 repeats, 88 % with 4 and 75 % with 3.
+Shares and ratios are medians over all pairs of an async and a sync repeat, with the 95 % \
+interval of the rank test; 3 repeats of each kind have none.
 The documented figures are those of the Orbax documentation for models of 300M, 8B and 340B \
 parameters. It does not say on what they were measured, so they show the shape and are no target."""
-"""Reading aid of a study, one line each."""
-
+"""Reading aid, one line each."""
 _PER_SECOND: Final = {"µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
+_MOST_DRAWN: Final = 20
+"""Series with a drawing: a page of hundreds could not be opened."""
 
 
-def size_row(size: model.Size) -> tuple[str, ...]:
-    """Returns one size as cells with the columns of `HEADINGS`."""
-    blocking, background = size.blocking, size.background
-    counts = dict.fromkeys((blocking.blocked.n, background.blocked.n))
-    return (
-        size.checkpoint,
-        "–" if size.num_parameters is None else count(size.num_parameters),
-        doc.num_bytes(size.num_bytes),
-        " and ".join(map(str, counts)),
-        _seconds(blocking.blocked),
-        _seconds(background.blocked),
-        share(size.saved),
-        _seconds(blocking.total),
-        _seconds(background.total),
-        _ratio(size.overhead),
+def headline(study: model.AsyncStudy) -> pages.Callout:
+    """Returns the gain of saving in the background, in a sentence, for the longest series."""
+    series = max(study.series, key=lambda each: len(each.sizes))
+    size = series.sizes[-1]
+    several = f", in the longest of {len(study.series)} series" if len(study.series) > 1 else ""
+    said = (
+        "Saving in the background blocks training for "
+        f"{pages.seconds(size.background.blocked.median)} instead of "
+        f"{pages.seconds(size.blocking.blocked.median)} ({percent(size.saved.value)} less) at "
+        f"{_size(size)}{several}"
+    )
+    return pages.Callout("", said)
+
+
+def study_document(study: model.AsyncStudy) -> pages.Document:
+    """Returns a study for people, and the command that its times are for."""
+    found = study.series
+    drawn = [_shares(series, study.documented) for series in found[:_MOST_DRAWN]]
+    told = (f"{percent(one.saved)} at {count(one.num_parameters)}" for one in study.documented)
+    lines = (pages.Text(pages.code(each.name), items=tuple(fit_lines(each))) for each in found)
+    return pages.Document(
+        about=f"Async study of {study.suite}",
+        headline=headline(study),
+        summary=(
+            *drawn[:1],
+            _blocked(found),
+            pages.Text(items=study.notes, role="unsure"),
+            pages.Text(f"Orbax's documentation says: {', '.join(told)} parameters.", "dim"),
+        ),
+        following=_following(found[0].sizes[-1]),
+        details=(
+            pages.Details("Times with intervals, repeats and bytes", (_whole(found),)),
+            pages.Details("Shares of the other series", tuple(drawn[1:])),
+            pages.Details("Lines through the sizes", tuple(line for line in lines if line.items)),
+            pages.Details("How to read this", (pages.Text(items=tuple(READING.splitlines())),)),
+            pages.Text(f"Run {study.run_id}. Every number is in `async_study.json`.", "dim"),
+        ),
     )
 
 
-def headline(study: model.AsyncStudy) -> str:
-    """Returns the result of a study, one sentence per series."""
-    return " ".join(_sentence(series, several=len(study.series) > 1) for series in study.series)
-
-
-def documented(figures: tuple[model.Documented, ...]) -> str:
-    """Returns what the documentation says, in one sentence."""
-    said = ", ".join(
-        f"{percent(figure.saved)} at {count(figure.num_parameters)}" for figure in figures
+def _following(size: model.Size) -> pages.Code:
+    blocks, total = size.background.blocked.median, size.background.total.median
+    saves = (
+        *("--save-sync", f"{size.blocking.total.median:.3g}s", "--save-blocking", f"{blocks:.3g}s"),
+        *("--save-background", f"{max(total - blocks, 0):.3g}s", "--slowdown", "0.1"),
     )
-    return f"Documented: {said} parameters."
+    return pages.Code(
+        command("goodput", *saves, "--mtbf", "4h", "--recovery", "5min"),
+        "How often to save with these times; put in how often your job fails, and the rest.",
+    )
+
+
+def _blocked(found: Sequence[model.SizeSeries]) -> pages.Table:
+    rows = (
+        pages.Row(
+            (
+                _size(size).removesuffix(" parameters"),
+                pages.seconds(size.blocking.blocked.median),
+                pages.seconds(size.background.blocked.median),
+                share(size.saved),
+            ),
+            pages.code(series.name),
+        )
+        for series in found
+        for size in series.sizes
+    )
+    columns = pages.columns("parameters#", "blocked, sync#", "blocked, async#", "saved#")
+    return pages.Table(columns, tuple(rows))
+
+
+def _whole(found: Sequence[model.SizeSeries]) -> pages.Table:
+    blocked, total = ("blocked, sync#", "blocked, async#"), ("total, sync#", "total, async#")
+    ends = ("total async/sync#", "interval holds#")
+    columns = pages.columns("checkpoint`", "bytes#", "n#", *blocked, *total, *ends)
+    rows = []
+    for series in found:
+        for size in series.sizes:
+            both = (size.blocking, size.background)
+            times = [kind.blocked for kind in both] + [kind.total for kind in both]
+            cells = (
+                size.checkpoint,
+                pages.num_bytes(size.num_bytes),
+                " and ".join(dict.fromkeys(map(_repeats, both))),
+                *map(_seconds, times),
+                _ratio(size.overhead),
+                " and ".join(dict.fromkeys(percent(time.coverage) for time in times)),
+            )
+            rows.append(pages.Row(cells, pages.code(series.name)))
+    return pages.Table(columns, tuple(rows))
+
+
+def _repeats(kind: model.SaveKind) -> str:
+    failed = f", {kind.failed} failed" if kind.failed else ""
+    times = dict.fromkeys(str(time.n) for time in (kind.blocked, kind.total))
+    return f"{'/'.join(times)}{failed}"
 
 
 def fit_lines(series: model.SizeSeries) -> list[str]:
@@ -82,7 +126,7 @@ def fit_lines(series: model.SizeSeries) -> list[str]:
     fit = series.fit
     if fit is None:
         return []
-    said = [f"Blocked, sync: {_line(fit.blocking)}. Blocked, async: {_line(fit.background)}."]
+    said = [f"Blocked, sync: {_line(fit.blocking)}.", f"Blocked, async: {_line(fit.background)}."]
     if fit.blocking.flat or fit.limit is None:
         said.append("Blocking saves do not grow with the bytes, so the lines explain nothing.")
         return said
@@ -111,8 +155,7 @@ def count(value: float) -> str:
     for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         # From 999.5 on, three digits are those of the next unit.
         if value >= 0.9995 * limit:
-            scaled = value / limit
-            return f"{scaled:.3g}{unit}" if scaled < 999.5 else f"{scaled:.0f}{unit}"
+            return f"{pages.digits(value / limit)}{unit}"
     return f"{value:.0f}"
 
 
@@ -127,171 +170,80 @@ def share(saved: model.Ratio) -> str:
     """Returns a share with its interval, in percent."""
     if saved.low is None or saved.high is None:
         return percent(saved.value)
-    return f"{percent(saved.value)} [{percent(saved.low)[:-2]}, {percent(saved.high)[:-2]}]"
-
-
-def _sentence(series: model.SizeSeries, *, several: bool) -> str:
-    first, last = series.sizes[0], series.sizes[-1]
-    about = f"{series.name}: saving" if several else "Saving"
-    said = (
-        f"{about} in the background took {percent(first.saved.value)} off the blocked time at "
-        f"{_size(first)}"
-    )
-    if len(series.sizes) == 1:
-        return f"{said}."
-    return f"{said} and {percent(last.saved.value)} at {_size(last)}."
+    return f"{percent(saved.value)} ({percent(saved.low)[:-2]} to {percent(saved.high)})"
 
 
 def _size(size: model.Size) -> str:
     if size.num_parameters is None:
-        return doc.num_bytes(size.num_bytes)
+        return pages.num_bytes(size.num_bytes)
     return f"{count(size.num_parameters)} parameters"
 
 
 def _line(line: model.Line) -> str:
     rate = line.bytes_per_s
     growing = (
-        f"its bytes at {doc.num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
+        f"its bytes at {pages.num_bytes(rate)}/s" if rate and not line.flat else "no shown growth"
     )
     return (
-        f"{doc.seconds(line.fixed_s)} and {growing}; the medians lie {percent(line.residual)} away "
-        f"(root mean square), {percent(line.worst)} at most"
+        f"{pages.seconds(line.fixed_s)} and {growing}; the medians lie {percent(line.residual)} "
+        f"away (root mean square), {percent(line.worst)} at most"
     )
 
 
 def _seconds(time: model.Seconds) -> str:
     """Returns a median with its interval, in the unit of the median."""
-    median = doc.seconds(time.median)
+    median = pages.seconds(time.median)
     if time.n == 1:
         return median
     factor = _PER_SECOND[median.rpartition(" ")[2]]
-    low, high = (doc.digits(factor * end) for end in (time.low, time.high))
-    return f"{median} [{low}, {high}]"
+    low, high = (pages.digits(factor * end) for end in (time.low, time.high))
+    return f"{median} ({low} to {high})"
 
 
 def _ratio(ratio: model.Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return f"{ratio.value:.2f}x"
-    return f"{ratio.value:.2f}x [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return f"{ratio.value:.2f}x ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
-MOST_FIGURES: Final = 20
-"""Series that have figures: a page of hundreds could not be opened."""
-
-_BEYOND: Final = 3.0
-"""Factor by which the axis goes beyond the sizes on it."""
-
-WIDE: Final = 140
-"""Columns from which on a console has room for total times beside blocked ones."""
-
-
-def study_document(study: model.AsyncStudy) -> doc.Document:
-    """Returns a study for people; a narrow console shows the blocked times alone."""
-    return doc.Document(
-        title=f"Async study: {study.suite}",
-        elements=_page(study),
-        brief=_brief(study),
-        escape=False,
-    )
-
-
-def _page(study: model.AsyncStudy) -> tuple[doc.Element, ...]:
-    elements: list[doc.Element] = [
-        doc.Heading(f"Async study: {study.suite}", level=1),
-        doc.Paragraph(headline(study)),
-        doc.Paragraph(documented(study.documented), "dim"),
-    ]
-    for index, series in enumerate(study.series):
-        elements.append(doc.Heading(doc.Span(series.name)))
-        if index < MOST_FIGURES:
-            drawn = functools.partial(shares_figure, series, study.documented)
-            elements.append(
-                doc.Figure(f"Share of blocked time saved by size: {series.name}", drawn)
-            )
-        elements.append(_table(series))
-        elements += [doc.Paragraph(line, "dim") for line in fit_lines(series)]
-    notes: list[doc.Element] = [doc.Items(study.notes)] if study.notes else []
-    if len(study.series) > MOST_FIGURES:
-        told = doc.Items((f"The first {MOST_FIGURES} series have figures.",))
-        notes.append(doc.Only("html", (told,)))
-    run = f"Run {study.run_id}."
-    linked = f"{run} Figures are in `async_study.html`, every number in `async_study.json`."
-    return (
-        *elements,
-        doc.Section("Notes", tuple(notes)),
-        doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
-        doc.Only("html", (doc.Paragraph(f"{run} Every number is in `async_study.json`.", "dim"),)),
-        doc.Only("markdown", (doc.Paragraph(linked),)),
-    )
-
-
-def _brief(study: model.AsyncStudy) -> tuple[doc.Element, ...]:
-    elements: list[doc.Element] = []
-    for series in study.series:
-        table = _table(series)
-        by_width = doc.ByWidth(WIDE, (table,), (table.only(BLOCKED),))
-        elements += [doc.Heading(doc.Span(series.name)), by_width]
-        elements += [doc.Paragraph(line, "dim") for line in fit_lines(series)]
-    return (
-        *elements,
-        *(doc.Paragraph(note, mark=doc.Span("note:", "unsure")) for note in study.notes),
-        doc.Paragraph(doc.Span(headline(study), strong=True)),
-        doc.Paragraph(documented(study.documented), "dim"),
-    )
-
-
-def shares_figure(series: model.SizeSeries, documented: Sequence[model.Documented]) -> Drawing:
-    """Returns the drawing of the share of the blocked time that is saved, size by size.
+def _shares(series: model.SizeSeries, documented: Sequence[model.Documented]) -> pages.Chart:
+    """Returns the share of the blocked time that is saved, size by size.
 
     Documented figures go by parameters, and are left out where the sizes are in bytes.
     """
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    figure = figures.new_figure(9.6, 4.2)
-    axes = figure.subplots()
-    axes.set_xscale("log")
-    counts = [size.num_parameters for size in series.sizes]
-    places = [
-        float(number if series.by_parameters and number else size.num_bytes)
-        for number, size in zip(counts, series.sizes, strict=True)
-    ]
-    saved = [size.saved for size in series.sizes]
-    lows = [each.value if each.low is None else each.low for each in saved]
-    highs = [each.value if each.high is None else each.high for each in saved]
-    axes.vlines(places, lows, highs, color=figures.CANDIDATE, linewidth=1.4)
-    axes.plot(
-        places,
-        [each.value for each in saved],
-        "s",
-        color=figures.CANDIDATE,
-        label="measured here, 95 % interval",
+    by_parameters, write = series.by_parameters, count if series.by_parameters else pages.num_bytes
+    at, ends = [], list[tuple[float, float]]()
+    for size in series.sizes:
+        x, saved = float((by_parameters and size.num_parameters) or size.num_bytes), size.saved
+        at.append((x, saved.value))
+        if saved.low is not None and saved.high is not None:
+            ends += [(x, saved.low), (x, saved.high)]
+    told = [(float(each.num_parameters), each.saved) for each in documented if by_parameters]
+    marks = (
+        pages.Mark("whisker", tuple(ends), "c1"),
+        pages.Mark("dots", tuple(at), "c1", "measured here, 95 % interval"),
+        *(
+            [
+                pages.Mark(
+                    "dots", tuple(told), "unsure", "documented, on machines not named", hollow=True
+                )
+            ]
+            if told
+            else []
+        ),
     )
-    if series.by_parameters:
-        told = [(each.num_parameters, each.saved) for each in documented]
-        axes.plot(
-            *zip(*told, strict=True),
-            "D",
-            color=figures.INCONCLUSIVE,
-            markerfacecolor="none",
-            label="documented, on machines not named",
-        )
-        places += [float(number) for number, _ in told]
-        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
-        axes.xaxis.set_major_formatter(lambda value, _: count(value))
-        axes.set_xlabel("parameters")
-    else:
-        axes.xaxis.set_major_locator(LogLocator(base=4))
-        axes.xaxis.set_major_formatter(lambda value, _: doc.num_bytes(value))
-        axes.set_xlabel("bytes")
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlim(min(places) / _BEYOND, max(places) * _BEYOND)
-    axes.set_ylim(max(-1.0, min(0.0, *lows) - 0.05), 1.04)
-    axes.yaxis.grid(visible=True, color=figures.LINE, linewidth=0.5)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.figure.legend(loc="outside lower center", ncols=2)
-    return figure
-
-
-def _table(series: model.SizeSeries) -> doc.Table:
-    columns = (doc.Column(name, "number" if name in NUMBERS else "text") for name in HEADINGS)
-    return doc.Table(tuple(columns), tuple(doc.Row(size_row(size)) for size in series.sizes))
+    places, lowest = [x for x, _ in at + told], min(0.0, *(y for _, y in at + ends))
+    said = ", ".join(f"{share(size.saved)} at {_size(size)}" for size in series.sizes)
+    return pages.Chart(
+        f"Share of the blocked time saved, by size: {pages.code(series.name)}",
+        said,
+        pages.axis(
+            "parameters" if by_parameters else "bytes",
+            min(places) / 3,
+            3 * max(places),
+            write,
+            log=True,
+        ),
+        pages.axis("", max(-1.0, lowest - 0.05), 1.04, percent),
+        marks,
+    )

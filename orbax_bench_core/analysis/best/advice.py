@@ -33,7 +33,7 @@ class Choice:
     # values of the goal, by point that can be chosen, then by round
     values: Mapping[str, Mapping[int, float]]
     ranking: model.Ranking
-    factorial: Factorial | None  # what the fit says; None where the means count
+    factorial: Factorial | None  # what the fit says; None if the means count
     places: tuple[str, ...]  # the points of the fit, in its order
     varied: tuple[str, ...]  # names of what varies
     processes: Mapping[int, int]  # worker processes of each round, as a number
@@ -178,7 +178,7 @@ _TRUSTED: Final = ("saved", "reference")
 def remarks(
     points: Sequence[Observed], choice: Choice, chosen: str | None, *, memory: bool
 ) -> tuple[str, ...]:
-    """Returns what a reader must know of the repeats behind a ranking."""
+    """Returns the notes a reader needs about the repeats behind a ranking."""
     found = [*_flags(points, choice, chosen)]
     if retried := [point for point in points if point.retried]:
         repeats = sum(len(point.retried) for point in retried)
@@ -240,7 +240,7 @@ def not_measured(
     info: RunInfo,
     processes: Mapping[int, int],
 ) -> tuple[str, ...]:
-    """Returns what the run says nothing of."""
+    """Returns the list of things that the run says nothing about."""
     point = points[0].point
     known = {**orbax_code.orbax_options(point), **point.given_options}
     fixed = {

@@ -108,7 +108,7 @@ def best_of(
 
 
 def read_best(directory: RunDirectory) -> model.Best | None:
-    """Returns what the report of a run found; None where there is no such file."""
+    """Returns the findings of a run's report, or None if there is no such file."""
     return directory.read_result(RunFile.BEST, model.Best)
 
 
@@ -129,7 +129,7 @@ class Asked:
 
 
 def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | None:
-    """Returns the choice among points; None where fewer than two have measured the goal."""
+    """Returns the choice among points; None if fewer than two have measured the goal."""
     values = values_for(points, asked.goal)
     if sum(map(bool, values.values())) < 2:
         return None
@@ -206,7 +206,7 @@ def _other_rankings(
 
 
 def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
-    """Returns what varies between points, with its values: that of Orbax first, if it is there."""
+    """Returns the keys that vary between points, with their values; Orbax's come first."""
     chosen = [choices(observed.point) for observed in points]
     names = dict.fromkeys(name for each in chosen for name in each)
     found = {

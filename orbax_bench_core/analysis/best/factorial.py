@@ -83,8 +83,8 @@ class Factorial:
     effects: tuple[model.OptionContrast, ...] = ()
     interactions: tuple[model.OptionContrast, ...] = ()  # contrasts of all pairs of options
     unknown: tuple[str, ...] = ()  # why effects are missing, a sentence each
-    fit: FactorialFit | None = None  # the fit of all points; None where there is none
-    fit_unknown: str = ""  # why there is none; empty where there is one
+    fit: FactorialFit | None = None  # the fit of all points; None if there is none
+    fit_unknown: str = ""  # why there is none; empty if there is one
 
 
 def analyse(layout: FactorialLayout, logs: Floats) -> Factorial:

@@ -42,7 +42,7 @@ class Ranked(ResultModel):
     # worker processes
     low: float | None
     high: float | None  # upper end of it
-    tied: bool | None  # whether it cannot be told from the best; None where that is unknown
+    tied: bool | None  # whether it cannot be told from the best; None if that is unknown
 
 
 class Ranking(ResultModel):
@@ -93,18 +93,18 @@ class Effects(ResultModel):
     # p-value of what is left beside main effects and pairs; None without a fit
     lack_of_fit: float | None = None
     used: bool = False  # whether the recommendation goes by the fit
-    why: str = ""  # why it does not; empty where it does
+    why: str = ""  # why it does not; empty if it does
 
 
 class Confidence(ResultModel):
     """Confidence that the recommended point is within 5 % of the best."""
 
-    # chance that another is over 5 % better, an upper bound; None where it is unknown
+    # chance that another is over 5 % better, an upper bound; None if it is unknown
     risk: float | None
     rounds: int  # rounds that it is computed from
     processes: int = 1  # worker processes that measured these
-    missing: int | None  # further rounds after which the risk would be 5 %; None where nobody knows
-    # standard deviation of a value from process to process, as a share; None where it is unknown
+    missing: int | None  # further rounds after which the risk would be 5 %; None if nobody knows
+    # standard deviation of a value from process to process, as a share; None if it is unknown
     noise: float | None
 
 
@@ -124,14 +124,14 @@ class Recommendation(ResultModel):
     point_id: str
     name: str  # its name
     chosen_by: str  # what chose it among the ties
-    # how to ask Orbax for it, by the interface that was measured; empty where that is not known
+    # how to ask Orbax for it, by the interface that was measured; empty if that is not known
     code: str
     other_code: tuple[str, ...] = ()  # the same options for other interfaces of Orbax
-    why_no_code: str = ""  # why there is no code; empty where there is
+    why_no_code: str = ""  # why there is no code; empty if there is
     suite: str  # the same as an entry of a suite's `benchmarks`
     differences: tuple[OptionDifference, ...]  # how it differs from what Orbax does by default
     defaults_from: str  # release whose defaults these are
-    # ratio of the goal to that of the point with Orbax's defaults, and its interval; None where no
+    # ratio of the goal to that of the point with Orbax's defaults, and its interval; None if no
     # such point was measured
     against_defaults: tuple[float, float, float] | None
     confidence: Confidence  # how surely it is within 5 % of the best
@@ -153,7 +153,7 @@ class PointInfo(ResultModel):
     name: str  # its name
     options: dict[str, Any]  # what varies within the case, and its value
     medians: dict[str, float]  # median of each measure, in seconds or bytes
-    files: int | None = None  # files of the checkpoint; None where they were not counted
+    files: int | None = None  # files of the checkpoint; None if they were not counted
 
 
 class Case(ResultModel):
@@ -167,7 +167,7 @@ class Case(ResultModel):
     effects: Effects  # effects on the goal
     front: tuple[str, ...]  # ids of the points that no other beats in save, load and bytes together
     front_of: tuple[str, ...]  # the measures of the front
-    recommendation: Recommendation | None  # what is recommended; None where nothing can be
+    recommendation: Recommendation | None  # what is recommended; None if nothing can be
     left_out: tuple[LeftOut, ...]  # points that cannot be recommended
     remarks: tuple[str, ...]  # what else a reader must know: flags of repeats, and the like
     not_measured: tuple[str, ...]  # what the run says nothing of

@@ -89,6 +89,12 @@ def parse_goal(text: str) -> Goal:
     """
     weights: dict[str, float] = {}
     for part in text.split(","):
+        if (name := part.partition("=")[0].strip()).endswith(measure.OF_CPU):
+            raise UserError(
+                f"--goal {text!r}: {name} is a CPU time, by which `best` ranks nothing: give the "
+                f"operation's time, {name.removesuffix(measure.OF_CPU)}, or compare two points by "
+                "their CPU times with `ab` and gate.primary"
+            )
         match, weight = _TERM.fullmatch(part), 0.0
         with contextlib.suppress(ValueError):
             weight = float(match[2] or 1) if match else 0.0
@@ -105,7 +111,7 @@ def parse_goal(text: str) -> Goal:
 
 
 def goal_value(goal: Goal, values: Mapping[str, float]) -> float | None:
-    """Returns the value of a goal in one repeat; None where the repeat lacks one of its measures.
+    """Returns the value of a goal in one repeat; None if the repeat lacks one of its measures.
 
     A single measure keeps its unit, seconds or bytes; a weighted goal has none.
     """
@@ -157,10 +163,10 @@ class Observed:
         flagged: What is wrong with the times of repeats that count, by round.
         retried: Rounds that passed only when they were tried again.
         verified: What its restored values were compared with, in every repeat that counts.
-        versions: Version of Orbax; empty where it is unknown.
-        platform: Platform of its devices; empty where it is unknown.
+        versions: Version of Orbax; empty if it is unknown.
+        platform: Platform of its devices; empty if it is unknown.
         caches: States of the page cache that each load met.
-        workers: Worker process of its first host, by round; empty where it is unknown.
+        workers: Worker process of its first host, by round; empty if it is unknown.
     """
 
     point: SweepPoint
@@ -270,7 +276,7 @@ def measures_of(repeat: Repeat) -> dict[str, float]:
 
 
 def choices(point: SweepPoint) -> dict[str, Any]:
-    """Returns what can be chosen of a point: options, storage, environment, memory of the host.
+    """Returns the choices of a point: options, storage, environment, memory of the host.
 
     A point lacks an option that is newer than its benchmark and that its suite does not give: it
     has the default, which is Orbax's.

@@ -156,6 +156,7 @@ MANAGER: Final[Mapping[str, Attribute]] = {
     "max_to_keep": Attribute("options.max_to_keep"),
     "num_deletion_threads": Attribute("options.num_deletion_threads"),
     "keep_period": Attribute("options.keep_period"),
+    "lightweight_initialize": Attribute("options.lightweight_initialize", False),
     "enable_background_delete": Attribute("options.enable_background_delete", False),
     "todelete_subdir": Attribute("options.todelete_subdir"),
     "todelete_full_path": Attribute("options.todelete_full_path"),
@@ -207,6 +208,12 @@ registry = ocp.type_handlers.create_type_handler_registry(
 )"""
 
 
+_OF_TIERS: Final = {
+    f"{tier}_{option}": f"{tier}.{option}"
+    for tier in ("local", "persistent")
+    for option in ("save_interval_steps", "max_to_keep")
+} | {"replica_axis_index": "replica_axis_index"}
+
 _WITHOUT_FORM: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "checkpoint_policy": {
         "checkpoint_policies_options": (
@@ -227,6 +234,21 @@ _WITHOUT_FORM: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "expected_surge_gb": ("memory.expected_surge_bytes",),
     },
     "checkpoint_manager": {"best_fn": ("options.best_fn", "options.best_mode")},
+    "checkpoint_manager_perf": {
+        "enable_per_process_directory_creation": ("options.enable_per_process_directory_creation",),
+    },
+    "emergency_checkpoint_manager": {
+        name: (f"emergency.{path}",)
+        for name, path in (
+            *_OF_TIERS.items(),
+            ("single_host_load_and_broadcast", "single_host_load_and_broadcast"),
+        )
+    },
+    "p2p_checkpoint_manager": {name: (f"p2p.{path}",) for name, path in _OF_TIERS.items()},
+    "training_job": {
+        "save_interval_steps": ("training.save_decision_policy", "replicator.save_interval_steps"),
+        "max_to_keep": ("training.preservation_policy", "replicator.preservation_policy"),
+    },
     "partial_checkpoint": {"left_out_by": ("pytree.loading.partial_load",)},
     "orbax_load": {"use_colocated_python": ("pathways.checkpointing_impl",)},
     "pytree_checkpoint": {"use_colocated_python": ("arrays.dispatcher",)},
@@ -268,7 +290,7 @@ def orbax_options(point: SweepPoint) -> dict[str, Any]:
 
 
 def why_no_code(point: SweepPoint) -> str:
-    """Returns why there is no code for a point; empty where there is."""
+    """Returns why there is no code for a point; empty if there is."""
     if as_code(point):
         return ""
     if not is_builtin(point.benchmark):
@@ -277,7 +299,7 @@ def why_no_code(point: SweepPoint) -> str:
 
 
 def as_code(point: SweepPoint) -> str:
-    """Returns Python that saves and loads as a point does; empty where nothing is known.
+    """Returns Python that saves and loads as a point does; empty if nothing is known.
 
     Options that the suite gives are set. What else the benchmark has not as Orbax is a comment.
     """

@@ -72,7 +72,7 @@ class MeanLog:
 
 
 def looks(processes: int) -> float:
-    """Returns what a p-value is multiplied by, because one may have looked after each round."""
+    """Returns the factor for a p-value when a reader may have looked after each round."""
     return min(_PER_PROCESS * processes, _MOST)
 
 

@@ -36,7 +36,7 @@ def best_document(best: model.Best) -> doc.Document:
 
 
 def best_section(best: model.Best, place: str) -> doc.Document | None:
-    """Returns what stands above the tables of a sweep; None where there is nothing to choose."""
+    """Returns the text above the tables of a sweep, or None if there is nothing to choose."""
     if not best.cases:
         return None
     elements, brief = _elements(best), _brief(best, place)
@@ -175,7 +175,7 @@ def _case(case: model.Case, goal: model.Goal, *, figures: bool) -> list[doc.Elem
 
 
 def _advice(found: model.Recommendation) -> list[doc.Element]:
-    """Returns what speaks for a recommendation, and how to follow it."""
+    """Returns the evidence for a recommendation, and how to follow it."""
     said = [*found.evidence, f"chosen by {found.chosen_by}"]
     elements: list[doc.Element] = [
         doc.Items(tuple(map(doc.Span, said))),

@@ -57,7 +57,7 @@ def best_line(best: model.Best) -> str:
 
 
 def goal_words(goal: model.Goal) -> str:
-    """Returns what a goal is, for people."""
+    """Returns the words for a goal."""
     if len(goal.weights) == 1:
         name = next(iter(goal.weights))
         return _GOALS.get(name, f"time of {name}")
@@ -83,7 +83,7 @@ def setting(value: Any) -> str:
 
 
 def options(point: model.PointInfo) -> str:
-    """Returns what tells a point from the others of its case."""
+    """Returns the text that tells a point from the others of its case."""
     return ", ".join(option(name, setting) for name, setting in point.options.items())
 
 
@@ -135,12 +135,12 @@ def ties_sentence(ranking: model.Ranking) -> str:
 
 
 def _first(goal: model.Goal) -> str:
-    """Returns what the point with the smallest median is called while others may be better."""
+    """Returns the title of the point with the smallest median while others may be better."""
     return "fastest seen" if goal.unit == "s" else "smallest seen"
 
 
 def ranked_by(ranking: model.Ranking) -> str:
-    """Returns what points are ranked by, and how many cannot be told from the best."""
+    """Returns the values that points are ranked by, and how many may equal the best."""
     cache = f" ({ranking.cache})" if ranking.cache else ""
     return f"By {goal_words(ranking.goal)}{cache}: {ties_sentence(ranking)}"
 
@@ -193,7 +193,7 @@ def evidence(
     verified: str,
     paired: bool,
 ) -> tuple[str, ...]:
-    """Returns what speaks for a recommendation, in sentences."""
+    """Returns the evidence for a recommendation, in sentences."""
     place = next(each for each in ranking.places if each.point_id == chosen)
     median = value(ranking.goal, place.median)
     said = [
@@ -263,7 +263,7 @@ def _candidates(case: model.Case, goal: model.Goal) -> set[str]:
 
 
 def _to_decide(found: model.Confidence) -> str:
-    """Returns what it would take to know that no other point is over 5 % better."""
+    """Returns the rounds needed to know that no other point is over 5 % better."""
     if found.risk is None:
         return (
             f"to decide takes {FEWEST} rounds or more (num_repeats) in order: interleaved, in "
@@ -301,7 +301,7 @@ def pairs_sentence(case: model.Case) -> str:
 
 
 def other_pairs(effects: model.Effects) -> str:
-    """Returns how many pairs of options do not matter; empty where all do."""
+    """Returns how many pairs of options do not matter; empty if all do."""
     pairs = {contrast.options for contrast in effects.interactions}
     others = pairs - {each.options for each in effects.interactions if each.matters}
     if not others:

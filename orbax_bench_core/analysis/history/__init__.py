@@ -6,6 +6,6 @@ from orbax_bench_core.analysis.history.changes import LEAST as LEAST
 from orbax_bench_core.analysis.history.changes import MOST as MOST
 from orbax_bench_core.analysis.history.model import History as History
 from orbax_bench_core.analysis.history.model import PastOperation as PastOperation
+from orbax_bench_core.analysis.history.trends import trends_table as trends_table
+from orbax_bench_core.analysis.history.trends import what_ran_in as what_ran_in
 from orbax_bench_core.analysis.history.view import history_document as history_document
-from orbax_bench_core.analysis.history.view import trends_table as trends_table
-from orbax_bench_core.analysis.history.view import what_ran_in as what_ran_in

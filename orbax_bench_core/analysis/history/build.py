@@ -34,7 +34,7 @@ class _Entry(NamedTuple):
 
 
 def measured_in(run: FoundRun) -> list[model.PastOperation]:
-    """Returns what all records of a run say, operation by operation; this is what takes long."""
+    """Summarizes all records of a run, operation by operation; this is the slow part."""
     verdicts = _verdicts(run)
     return [entry for records in run.read() for entry in _measured(run, records, verdicts)]
 
@@ -59,7 +59,7 @@ def history(
     left_out: Sequence[str] = (),
     read: Callable[[FoundRun], Sequence[model.PastOperation]] = measured_in,
 ) -> model.History:
-    """Returns what past runs say of each point and operation, and when that has changed.
+    """Returns the past of each point and operation, and when it changed.
 
     A paired run gives the ratio of its candidate to its reference. Runs belong to one series when
     their references are the same point, environment included, and their candidates are but for
@@ -115,11 +115,14 @@ def _paired(
     candidate = pair.candidate.replace(environment=None)
     failed = series.failed.reshape(*series.labels.shape, -1)
     failures = NightCount.of(failed, series.labels)
+    seconds = {**series.times, **series.cpu}
     for found in verdict.operations:
         operation, judged = found.operation, found.verdict
         ratios = [value for value in found.block_log_ratios if math.isfinite(value)]
-        # A history is of times: those of the CPU would be more series to be wrong in.
-        if not ratios or not all(passed.values()) or operation not in series.times:
+        if not ratios or not all(passed.values()):
+            continue
+        # CPU times that decide nothing would be more series to be wrong in.
+        if operation in series.cpu and not found.primary:
             continue
         yield model.PastOperation(
             series=("ratio", pair.baseline.id, candidate.id, operation),
@@ -133,7 +136,7 @@ def _paired(
                 by_blocks=not judged.ratio,
                 reference=_what_ran(passed["baseline"][0]),
                 failures=failures,
-                stalls=stalls_of_night(series.times[operation], series.labels),
+                stalls=stalls_of_night(seconds[operation], series.labels),
             ),
         )
 

@@ -99,12 +99,13 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
         cut, statistic = _largest(ranks[start : night + 1])
         if statistic <= threshold(MOST, len(season)):
             continue
+        ends = (0, *(flag.cut for flag in found), start + cut, night + 1)
+        recent = sum(night - flag.night < YEAR for flag in found)
+        rise = math.sqrt(dependence(values[: night + 1], ends, recent))
+        if statistic <= rise * threshold(MOST, len(season)):
+            continue
         place = start + _placed(season, cut)
-        limit = threshold(level(place, night), len(season))
-        if statistic > limit:
-            ends = (0, *(flag.cut for flag in found), start + cut, night + 1)
-            recent = sum(night - flag.night < YEAR for flag in found)
-            limit *= math.sqrt(dependence(values[: night + 1], ends, recent))
+        limit = rise * threshold(level(place, night), len(season))
         if statistic > limit:
             flag = Flag(cut=place, night=night, statistic=statistic, threshold=limit)
             found.append(flag)
@@ -183,8 +184,8 @@ def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) ->
     long = parts[-2].stop - parts[-2].start >= FEWEST
     if not squares or (long and abs(after - before) > _CLEAR * spread):
         return 1.0
-    lags = range(1, count // _LAGS + 1)
-    correlations = np.array([float((scores[:-lag] * scores[lag:]).sum()) for lag in lags]) / squares
+    products = np.correlate(scores, scores, "full")[count:]  # of runs 1, 2, ... nights apart
+    correlations = products[: count // _LAGS] / squares
 
     def factor(bias: float) -> float:
         corrected = correlations + bias * len(parts) / count
@@ -196,7 +197,7 @@ def dependence(values: Sequence[float], ends: Sequence[int], recent: int = 0) ->
 
 
 def threshold(level: float, nights: int) -> float:
-    """Returns what the statistic of a night must exceed.
+    """Returns the threshold for the statistic of a night.
 
     Between the levels of the table the squares of the thresholds are interpolated over the
     logarithm of the level, in which they are nearly straight; below, the last line goes on.
@@ -226,7 +227,7 @@ def _add_rank(ranks: Any, values: Any) -> None:
 
 
 def _normal_scores(ranks: Any) -> Any:
-    """Returns what values of those doubled ranks would be in a normal sample, less their mean."""
+    """Returns normal scores of those doubled ranks, less their mean."""
     scores = _quantiles(len(ranks))[ranks]
     return scores - scores.mean()
 

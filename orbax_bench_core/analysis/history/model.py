@@ -63,7 +63,7 @@ class Change(ResultModel):
     # what ran after it and not before it, such as `orbax-checkpoint: 0.12.7 → 0.12.8`, in the
     # nearest runs that differ, up to three away; empty when nothing that is recorded differs
     differs: tuple[str, ...] = ()
-    # command of the paired comparison that confirms it; empty where a side cannot run again
+    # command of the paired comparison that confirms it; empty if a side cannot run again
     question: str = ""
 
     @property

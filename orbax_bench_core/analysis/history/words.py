@@ -1,26 +1,18 @@
 """Numbers and sentences of a history, the same in the terminal and on the page."""
 
-import dataclasses
 import datetime
 import itertools
 import json
 import re
 import shlex
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.analysis.history.model import Change, History, Kind, PastRun, PastSeries
+from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
 from orbax_bench_core.analysis.verdicts import interval, ratio
 from orbax_bench_core.config import EnvironmentConfig
-from orbax_bench_core.document import percent, seconds
+from orbax_bench_core.pages import percent, seconds
 from orbax_bench_core.provenance import UNKNOWN
-
-HEADINGS: Final = ("from", "to", "runs", "ratio", "change", "flagged", "changed with")
-RUN_HEADINGS: Final[Mapping[Kind, Sequence[str]]] = {
-    "ratio": ("run", "began", "blocks", "ratio", "95 % interval", "code under test", "what ran"),
-    "seconds": ("run", "began", "n", "median", "spread", "code under test", "what ran"),
-}
 
 READING: Final = """\
 The ratio is the time of the candidate over that of the reference arm in the same run: above 1 is \
@@ -39,20 +31,10 @@ first run after it, or, where those ran the same, between the nearest that did n
 """Reading aid of a history, one line each."""
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
-_MOST_BARS: Final = 60
-_MOST_REVISIONS: Final = 10
-"""Revisions that a terminal names; the page has that of every night."""
-_NOTHING: Final = "nothing that is recorded differs"
+_MOST_BARS: Final = 20
+_FLAT: Final = 1.15
+"""Largest value over the smallest up to which bars are low: what no verdict would call slower."""
 _FACTS: Final = {"orbax-checkpoint": "orbax", "commit": "commit", "environment": "environment"}
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TrendRow:
-    """The runs between two changes, as cells with the columns of `HEADINGS`."""
-
-    cells: tuple[str, ...]
-    slower: bool
-    change: Change | None
 
 
 def shown(history: History, *, every: bool) -> list[PastSeries]:
@@ -62,27 +44,6 @@ def shown(history: History, *, every: bool) -> list[PastSeries]:
     """
     chosen = [series for series in history.series if every or series.primary]
     return sorted(chosen or history.series, key=lambda series: not series.changes)
-
-
-def headline(history: History, series: Sequence[PastSeries]) -> str:
-    """Returns the result of a history in a sentence or two; `series` are those that are shown."""
-    ratios = [each for each in series if each.kind == "ratio"]
-    said = f"{history.num_runs} run{'' if history.num_runs == 1 else 's'}, {len(series)} series."
-    worse = sum(bool(each.excesses) for each in series)
-    if worse:
-        said += f" In {worse} the candidate fails or stalls more often than its baseline."
-    if not ratios:
-        return f"{said} None is a ratio to a reference arm, so no change can be told."
-    changes = [(change, each) for each in ratios for change in each.changes]
-    if not changes:
-        return f"{said} No flag in {len(ratios)} ratios to a reference arm."
-    changed = sum(bool(each.changes) for each in ratios)
-    worst, slowed = max(changes, key=lambda change: change[0].effect)
-    return (
-        f"{said} {changed} of {len(ratios)} ratios to a reference arm are flagged, to be confirmed "
-        f"by a paired comparison; the worst: {slowed.operation} {effect(worst)} on "
-        f"{day(slowed.runs[worst.index].began_at)}."
-    )
 
 
 def excesses(series: PastSeries) -> Iterator[str]:
@@ -99,37 +60,9 @@ def excesses(series: PastSeries) -> Iterator[str]:
         )
 
 
-def rows(series: PastSeries) -> list[TrendRow]:
-    """Returns the parts of a series of ratios between its changes."""
-    changes: list[Change | None] = [None, *series.changes]
-    found = []
-    for part, change in zip(series.parts, changes, strict=True):
-        cells = (
-            day(part[0].began_at),
-            day(part[-1].began_at),
-            str(len(part)),
-            f"{statistics.median(run.value for run in part):.3f}x",
-            "" if change is None else effect(change),
-            "" if change is None else day(series.runs[change.flagged].began_at),
-            "" if change is None else "; ".join(change.differs) or _NOTHING,
-        )
-        found.append(
-            TrendRow(cells=cells, slower=change is not None and change.effect > 0, change=change)
-        )
-    return found
-
-
-def run_row(series: PastSeries, run: PastRun) -> tuple[str, ...]:
-    """Returns one run as cells with the columns of `RUN_HEADINGS` of its kind."""
-    return (
-        run.run_id,
-        f"{run.began_at:%Y-%m-%d %H:%M}",
-        str(run.n),
-        value_of(series, run),
-        around(series, run),
-        run.code,
-        what_ran(run),
-    )
+def level(series: PastSeries, value: float) -> str:
+    """Returns a ratio, or seconds, as the series has them."""
+    return seconds(value) if series.kind == "seconds" else f"{value:.3f}x"
 
 
 def value_of(series: PastSeries, run: PastRun) -> str:
@@ -164,13 +97,6 @@ def release_and_code(run: PastRun) -> str:
     return _known({"orbax": facts["orbax"], "code": run.code, "environment": facts["environment"]})
 
 
-def tested(run: PastRun) -> str:
-    """Returns the version of Orbax, the environment and, known or not, the code under test."""
-    facts = {name: run.ran.get(key, UNKNOWN) for key, name in _FACTS.items()}
-    known = _known({"orbax": facts["orbax"], "environment": facts["environment"]})
-    return ", ".join(filter(None, [known, f"code {run.code}"]))
-
-
 def _known(facts: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact != UNKNOWN)
 
@@ -182,20 +108,13 @@ def revisions(series: PastSeries) -> str:
         days = [day(run.began_at) for run in nights]
         until = f" to {days[-1]}" if days[-1] != days[0] else ""
         said.append(f"{revision} ({days[0]}{until})")
-    earlier = f"{len(said) - _MOST_REVISIONS} earlier ones; " if len(said) > _MOST_REVISIONS else ""
-    return f"code under test: {earlier}{', '.join(said[-_MOST_REVISIONS:])}"
+    return f"code under test: {', '.join(said)}"
 
 
 def effect(change: Change) -> str:
     """Returns by how much a series has changed, such as `+20 % (slower)`."""
     word = "slower" if change.effect > 0 else "faster"
     return f"{100 * change.effect:+.3g} % ({word})"
-
-
-def between(series: PastSeries, change: Change) -> str:
-    """Returns between which runs a change lies."""
-    before, after = series.runs[change.index - 1], series.runs[change.index]
-    return f"between run {before.run_id} and run {after.run_id}"
 
 
 def asking(change: Change) -> str:
@@ -215,7 +134,7 @@ def sides(series: PastSeries) -> str:
 
 
 def remarks(series: Iterable[PastSeries]) -> dict[str, int]:
-    """Returns what else there is to know, each once with the number of series it is about."""
+    """Returns the other notes, each once, with the number of series it is about."""
     found: dict[str, int] = {}
     for each in series:
         for remark in each.remarks:
@@ -224,13 +143,11 @@ def remarks(series: Iterable[PastSeries]) -> dict[str, int]:
 
 
 def sparkline(series: PastSeries) -> str:
-    """Returns the values of the last runs as bars, from the smallest to the largest."""
+    """Returns the values of the last runs as bars, which are level where little changes."""
     values = [run.value for run in series.runs[-_MOST_BARS:]]
-    low, high = min(values), max(values)
-    if high == low:
-        return _BARS[0] * len(values)
-    top = len(_BARS) - 1
-    return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
+    low = min(values)
+    span, top = max(*values, _FLAT * low) - low, len(_BARS) - 1
+    return "".join(_BARS[round(top * (value - low) / (span or 1))] for value in values)
 
 
 def day(moment: datetime.datetime) -> str:
@@ -282,7 +199,7 @@ def question(
 
 
 def _requirements(run: PastRun, environment: EnvironmentConfig | None) -> Sequence[str]:
-    """Returns what to install for a side; nothing where that is not known."""
+    """Returns the requirement to install for a side, or nothing if that is not known."""
     if environment is not None:
         return environment.requirements
     versions = {name: run.ran.get(name, UNKNOWN) for name in _INSTALLED}

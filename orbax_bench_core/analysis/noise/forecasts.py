@@ -8,6 +8,7 @@ from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.document import wait
+from orbax_bench_core.measure import OF_CPU
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 
 _BLOCK_OF_LIVES_S: Final = (10.0, 30.0)
@@ -36,7 +37,7 @@ def expected(
     storage: str | None = None,
     cpu: str | None = None,
 ) -> Expectation | None:
-    """Returns what a comparison of a point will probably take if nothing has changed."""
+    """Estimates how long a comparison of a point takes if nothing has changed."""
     from orbax_bench_core.gate import plan_operations, spread_over_processes
 
     design = sweep.PairDesign()
@@ -77,7 +78,7 @@ def expected(
 def process_noise(
     point: sweep.SweepEntry, gate: GateConfig, passport: Passport
 ) -> sweep.ProcessNoise:
-    """Returns what is known of processes: the worst of the primary operations of a point."""
+    """Returns the spread between processes: the worst primary operation of a point."""
     entries = [passport.entry(point, operation) for operation in gate.primary]
     found = [entry for entry in entries if entry is not None]
     offsets = [entry.tau.high for entry in found if entry.tau is not None]
@@ -90,17 +91,22 @@ def process_noise(
 
 
 def processes_of(passport: Passport) -> sweep.ProcessNoiseOf:
-    """Returns what a passport knows of the processes of any pair, on any storage."""
+    """Returns the spread between processes of any pair, on any storage, by a passport."""
     return lambda pair, gate: process_noise(pair, gate, passport)
 
 
 def forecast(
     points: Sequence[sweep.SweepEntry], gate: GateConfig, passport: Passport, root: str
 ) -> str:
-    """Returns what a comparison of points on this machine will probably take, one line for people.
+    """Estimates how long comparisons on this machine take, one line for people.
 
     Points that name no storage have their data in the run directory, `root`.
     """
+    if of_cpu := [name for name in gate.primary if name.endswith(OF_CPU)]:
+        return (
+            "How long a verdict will take is unknown: the noise passport is of times, and "
+            f"{', '.join(of_cpu)} decides here."
+        )
     known = _expectations(points, gate, passport, root)
     if not known:
         kinds = ", ".join(sorted(set(_storage(points, root))))
@@ -120,7 +126,7 @@ def forecast(
 def expected_minutes(
     points: Sequence[sweep.SweepEntry], gate: GateConfig, passport: Passport, root: str
 ) -> float | None:
-    """Returns the minutes that a comparison will probably take; None where nothing is known.
+    """Returns the minutes that a comparison will probably take; None if nothing is known.
 
     The arguments are those of `forecast`.
     """

@@ -45,10 +45,10 @@ class Noise(ResultModel):
     series: int  # series, each of one point in one run
     repeat_s: float  # seconds from the start of one repeat to the start of the next
     points: tuple[str, ...]  # ids of the points, and of the arms of pairs
-    # process noise: by how much worker processes differ on the log scale; None where no run had
+    # process noise: by how much worker processes differ on the log scale; None if no run had
     # several workers of one kind
     tau: Component | None = None
-    # by how much the log ratio of two options differs from worker to worker; None where no pair was
+    # by how much the log ratio of two options differs from worker to worker; None if no pair was
     # run by several workers that had both
     interaction: Component | None = None
 

@@ -6,4 +6,3 @@ from orbax_bench_core.analysis.recovery.drills import recovery_of as recovery_of
 from orbax_bench_core.analysis.recovery.view import headline as headline
 from orbax_bench_core.analysis.recovery.view import lacking as lacking
 from orbax_bench_core.analysis.recovery.view import recovery_document as recovery_document
-from orbax_bench_core.analysis.recovery.view import recovery_section as recovery_section

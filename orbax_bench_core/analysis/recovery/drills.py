@@ -51,7 +51,7 @@ class PhaseVerdict(ResultModel):
     phase: str
     word: Word  # what its times say
     primary: bool  # whether it takes part in the verdict
-    ratio: float | None = None  # candidate over baseline; None where it could not be judged
+    ratio: float | None = None  # candidate over baseline; None if it could not be judged
     low: float | None = None  # lower end of its interval
     high: float | None = None  # upper end of it
 
@@ -76,7 +76,7 @@ class RecoverySeries(ResultModel):
     reasons: tuple[str, ...]  # why the others failed
 
     def phase(self, name: PhaseName) -> Phase | None:
-        """Returns one phase; None where no drill came back."""
+        """Returns one phase; None if no drill came back."""
         return next((phase for phase in self.phases if phase.phase == name), None)
 
 

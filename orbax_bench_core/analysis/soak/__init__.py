@@ -12,4 +12,3 @@ from orbax_bench_core.analysis.soak.soak import soak_of as soak_of
 from orbax_bench_core.analysis.soak.soak import word_of as word_of
 from orbax_bench_core.analysis.soak.view import headline as headline
 from orbax_bench_core.analysis.soak.view import soak_document as soak_document
-from orbax_bench_core.analysis.soak.view import soak_section as soak_section

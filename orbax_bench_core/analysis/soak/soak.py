@@ -88,7 +88,7 @@ def word_of(whole: Slope, half: Slope, limit: float) -> SoakWord:
 
 
 def saves_to_decide(whole: Slope, half: Slope, limit: float, saves: int) -> int | None:
-    """Returns about how many saves a verdict takes; None where more would not bring one.
+    """Returns about how many saves a verdict takes; None if more would not bring one.
 
     The interval of a slope shrinks with the power 3/2 of the number of saves. Where both slopes are
     on different sides, the process is still warming up, and twice as many saves tell.
@@ -339,12 +339,12 @@ class Growth(ResultModel):
     last: float  # median of the last ten
     whole: Slope  # growth over all saves that count
     half: Slope  # growth over the second half of them
-    # growth per save that is allowed; None where the level is shown and not judged
+    # growth per save that is allowed; None if the level is shown and not judged
     limit: float | None = None
     # LEAK where both slopes lie above the limit, PASS where both lie below it, with their
     # intervals; None without a limit
     word: SoakWord | None = None
-    # about how many saves a verdict takes where there is none; None where more saves would not
+    # about how many saves a verdict takes where there is none; None if more saves would not
     # bring one, or one is there
     more: int | None = None
 
@@ -365,11 +365,11 @@ class SoakSeries(ResultModel):
     # memory of the process after each save, in MiB, for the figure; at most 400 means
     levels: tuple[float, ...]
     word: SoakWord  # the verdict
-    # about how many saves a verdict takes; None where there is one, or none will come
+    # about how many saves a verdict takes; None if there is one, or none will come
     needed: int | None = None
 
     def growth(self, level: Level) -> Growth | None:
-        """Returns one level; None where it was not measured."""
+        """Returns one level; None if it was not measured."""
         return next((growth for growth in self.growths if growth.level == level), None)
 
 

@@ -1,11 +1,9 @@
-"""Soak for people: the verdict in sentences, and a table of levels and a figure per process."""
+"""Soak for people: what a process keeps of each save, and whether that is below the limit."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Final
 
-import functools
-from typing import TYPE_CHECKING, Final
-
-from orbax_bench_core import document as doc
+from orbax_bench_core import pages
 from orbax_bench_core.analysis.soak.soak import (
     DROPPED,
     FEWEST,
@@ -16,229 +14,224 @@ from orbax_bench_core.analysis.soak.soak import (
     SoakSeries,
     SoakWord,
 )
-from orbax_bench_core.document import figures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-HEADINGS: Final = ("what", "first", "last", "per save", "second half", "limit", "verdict")
-NUMBERS: Final = ("first", "last", "per save", "second half", "limit")
-"""Columns of numbers."""
-JUDGED: Final = ("what", "per save", "second half", "verdict")
-"""The columns that a verdict follows from."""
+from orbax_bench_core.errors import command
 
 READING: Final = f"""\
-Per save: the median of the slopes between all pairs of saves (Theil-Sen), in brackets its 95 % \
-interval by a moving-block bootstrap. The first {DROPPED} saves of the process do not count.
+Per save: the median of the slopes between all pairs of saves (Theil-Sen), in parentheses its 95 \
+% interval by a moving-block bootstrap. The first {DROPPED} saves of the process do not count. \
+First and last are medians of ten saves.
 LEAK: the interval lies above the limit, for all saves and for the second half of them alone. \
 PASS: it lies below the limit in both. INCONCLUSIVE: neither. A heap that still fills up grows at \
 first, and has stopped growing in the second half.
-Memory of the process is its resident set when a save has ended. That of the control group is its \
-anonymous memory, of all processes in it; it is shown and not judged. Times and files left on \
-storage are shown and not judged either.
+Memory of the process is its resident set when a save has ended. That of the control group is the \
+anonymous memory of all processes in it. It is shown and not judged, as are times and files left \
+on storage.
 Orbax 0.12.8 with TensorStore 0.1.86 keep 0.02 to 0.05 MiB per save and load themselves: lists \
-that TensorStore makes of its metrics and specs are never freed. The default limit lies well above \
-that."""
-"""Reading aid of a soak, one line each."""
-
+that TensorStore makes of its metrics and specs are never freed. The default limit lies well \
+above that."""
+"""Reading aid, one line each."""
 NAMES: Final[dict[Level, str]] = {
-    "rss": "memory of the process",
-    "device": "memory of the device",
-    "anon": "memory of the control group",
+    "rss": "process memory",
+    "device": "device memory",
+    "anon": "control group's memory",
     "open_files": "file descriptors",
     "threads": "threads",
     "time": "time of a save",
     "files_left": "files left by a save",
 }
-
-_LEAKS: Final[dict[Level, str]] = {
+_KEEPS: Final[dict[Level, str]] = {
     "rss": "the process keeps",
     "device": "the device keeps",
     "open_files": "open file descriptors grow by",
     "threads": "threads grow by",
 }
+_ROLES: Final[dict[SoakWord, pages.Role]] = {
+    "LEAK": "bad",
+    "INCONCLUSIVE": "unsure",
+    "PASS": "good",
+}
+_MEMORY: Final = ("rss", "device")
+_MOST_DRAWN: Final = 20
+"""Processes with a drawing: a page of hundreds could not be opened."""
 
 
-def growth_row(growth: Growth) -> tuple[str, ...]:
-    """Returns one level as cells with the columns of `HEADINGS`."""
-    unit = " MiB" if growth.unit == "MiB" else ""
-    return (
-        NAMES[growth.level],
-        _level(growth, growth.first),
-        _level(growth, growth.last),
-        _slope(growth, growth.whole),
-        _slope(growth, growth.half),
-        "–" if growth.limit is None else f"{doc.digits(growth.limit)}{unit}",
-        growth.word or "–",
-    )
+def headline(soak: Soak) -> pages.Callout:
+    """Returns the verdict on a soak in a sentence: of several processes that on the worst."""
+    worst = min(soak.series, key=_rank)
+    said = _sentence(worst, soak.limit_mib)
+    alike = sum(series.word == worst.word for series in soak.series)
+    if len(soak.series) > 1:
+        said += f"; {alike} of {len(soak.series)} processes: {worst.word}"
+    failed = sum(series.failed for series in soak.series)
+    if failed and soak.word == "INCONCLUSIVE":
+        repeats = pages.count(failed, "repeat")
+        said = f"{repeats} failed, so this is not a pass; until then {said}"
+    return pages.Callout(soak.word, said, _ROLES[soak.word])
 
 
-def headline(soak: Soak) -> str:
-    """Returns the result of a soak, one sentence per process."""
-    several = len(soak.series) > 1
-    return " ".join(sentence(series, soak.limit_mib, several=several) for series in soak.series)
+def _rank(series: SoakSeries) -> tuple[int, float]:
+    memory = series.growth("rss")
+    return list(_ROLES).index(series.word), -(memory.whole.per_save if memory else 0.0)
 
 
-def sentence(series: SoakSeries, limit_mib: float, *, several: bool) -> str:
-    """Returns the verdict on one process in a sentence or two."""
-    about = f"{series.name}, host {series.host}: " if several else ""
+def _sentence(series: SoakSeries, limit_mib: float) -> str:
     if not series.growths:
-        return (
-            f"{about}No verdict from {series.saves} saves of one process: it takes {FEWEST}. Run "
-            f"the same command with --saves {FEWEST}."
-        )
-    grown = {growth.level: growth for growth in series.growths}
-    memory = [grown[level] for level in ("rss", "device") if level in grown]
+        return f"{series.saves} saves of one process are too few: it takes {FEWEST}"
+    limit = f"the limit of {pages.digits(limit_mib)} MiB"
+    growths = [growth for growth in series.growths if growth.level in _MEMORY]
     if series.word == "LEAK":
-        kept = [growth for growth in series.growths if growth.word == "LEAK"]
-        said = "; ".join(f"{_LEAKS[growth.level]} {_kept(growth)}" for growth in kept)
-        return f"{about}{said[0].upper()}{said[1:]}, over {series.saves} saves."
-    said = " and ".join(f"{NAMES[growth.level]} grows by {_kept(growth)}" for growth in memory)
+        growths = [growth for growth in series.growths if growth.word == "LEAK"]
+    kept = " and ".join(
+        f"{_KEEPS[growth.level]} {_slope(growth, growth.whole)} per save" for growth in growths
+    )
+    if series.word == "LEAK":
+        return f"{kept}, over {series.saves} saves"
     if series.word == "PASS":
-        below = f"below the limit of {doc.digits(limit_mib)} MiB"
-        return f"{about}The {said}: {below}, over {series.saves} saves."
+        return f"{kept}: below {limit}, over {series.saves} saves"
     more = (
-        f"about {series.needed} saves would tell"
-        if series.needed is not None
-        else "that is so near to the limit that more saves would not tell: choose another --limit"
+        "so near that more saves would not tell"
+        if series.needed is None
+        else f"about {series.needed} would tell"
     )
+    return f"{kept} over {series.saves} saves, and {limit} is in reach; {more}"
+
+
+def soak_document(soak: Soak, place: str) -> pages.Document:
+    """Returns a soak for people; `place` is its run directory."""
+    found = sorted(soak.series, key=_rank)
+    drawn = [_memory(series, soak.limit_mib) for series in found if series.levels][:_MOST_DRAWN]
+    return pages.Document(
+        about=f"Soak of {soak.suite}, {pages.count(len(found), 'process', 'processes')}, "
+        f"limit {pages.digits(soak.limit_mib)} MiB per save",
+        headline=headline(soak),
+        summary=(*drawn[:1], _judged(found), pages.Text(items=soak.notes, role="unsure")),
+        following=_following(soak, place),
+        details=(
+            pages.Details("All levels", (_levels(found),)),
+            pages.Details("Memory of the other processes", tuple(drawn[1:])),
+            pages.Details("Saves that were made", (pages.Text(items=tuple(map(_made, found))),)),
+            pages.Details("How to read this", (pages.Text(items=tuple(READING.splitlines())),)),
+            pages.Text(f"Run {soak.run_id}. Every number is in `soak.json`.", "dim"),
+        ),
+    )
+
+
+def _following(soak: Soak, place: str) -> pages.Code | None:
+    worst = min(soak.series, key=_rank)
+    memory = [growth for growth in worst.growths if growth.level in _MEMORY]
+    if soak.word == "PASS":
+        return None
+    if any(series.failed for series in soak.series):
+        return pages.Code(command("report", place), "The report has the traceback of what failed.")
+    if soak.word == "INCONCLUSIVE" and worst.needed is not None:
+        again = command("soak", "SUITE", "--saves", worst.needed, "-o", place)
+        return pages.Code(again, "Make more saves of one process; SUITE is your suite file.")
+    most = max((max(growth.whole.high, growth.half.high) for growth in memory), default=0.0)
+    higher = command("soak", place, "--limit", f"{1.2 * most:.2g}")
+    if soak.word == "INCONCLUSIVE":
+        return pages.Code(higher, "Judge the same saves by a limit that is further away.")
+    return pages.Code(
+        higher,
+        f"A thousand saves take {pages.digits(1000 * most)} MiB. To find what keeps them, soak "
+        "another option or release; to accept them, judge the same saves by a higher limit.",
+    )
+
+
+def _judged(found: Sequence[SoakSeries]) -> pages.Table:
+    """Returns the levels with a limit: of several processes memory, and what is no PASS."""
+    columns = pages.columns("what", "first#", "last#", "per save#", "verdict")
+    rows = []
+    for series in found:
+        for growth in series.growths:
+            told = len(found) == 1 or growth.level in _MEMORY or growth.word != "PASS"
+            if growth.word is not None and told:
+                word = pages.Cell(growth.word, _ROLES[growth.word])
+                rows.append(pages.Row((*_measured(growth), word), _name(series)))
+    return pages.Table(columns, tuple(rows))
+
+
+def _levels(found: Sequence[SoakSeries]) -> pages.Table:
+    halves = ("per save#", "in the second half#")
+    columns = pages.columns("what", "first#", "last#", *halves, "limit#", "verdict~")
+    rows = []
+    for series in found:
+        for growth in series.growths:
+            more = "" if growth.more is None else f", about {growth.more} saves would tell"
+            word = pages.Cell(f"{growth.word}{more}", _ROLES[growth.word]) if growth.word else "–"
+            cells = (*_measured(growth), _slope(growth, growth.half), _limit(growth), word)
+            rows.append(pages.Row(cells, _name(series), dim=growth.limit is None))
+    return pages.Table(columns, tuple(rows))
+
+
+def _measured(growth: Growth) -> tuple[str, str, str, str]:
+    first, last = (_level(growth, value) for value in (growth.first, growth.last))
+    return NAMES[growth.level], first, last, _slope(growth, growth.whole)
+
+
+def _name(series: SoakSeries) -> str:
+    return f"{pages.code(series.name)}, host {series.host}"
+
+
+def _made(series: SoakSeries) -> str:
+    failed = f"; {pages.count(series.failed, 'repeat')} failed" if series.failed else ""
+    lives = pages.count(len(series.lives), "process", "processes")
     return (
-        f"{about}No verdict: the {said} over {series.saves} saves, and the limit is "
-        f"{doc.digits(limit_mib)} MiB; {more}."
+        f"{_name(series)}: {series.saves} times `{series.operation}` in the longest of {lives} "
+        f"({', '.join(map(str, series.lives))}), of which the first {series.dropped} do not count"
+        f"{failed}."
     )
 
 
-def _kept(growth: Growth) -> str:
-    value, bracket, interval = _slope(growth, growth.whole).partition(" [")
+def _limit(growth: Growth) -> str:
     unit = " MiB" if growth.unit == "MiB" else ""
-    return f"{value}{unit} per save{bracket}{interval}"
+    return "–" if growth.limit is None else f"{pages.digits(growth.limit)}{unit}"
 
 
 def _level(growth: Growth, value: float) -> str:
     if growth.unit == "s":
-        return doc.seconds(value)
+        return pages.seconds(value)
     return f"{value:.0f}" if growth.unit == "count" else f"{value:.1f} MiB"
 
 
 def _slope(growth: Growth, slope: Slope) -> str:
     # Seconds per save are shown in microseconds: a drift is a small part of a save.
-    factor, unit = (1e6, " µs") if growth.unit == "s" else (1.0, "")
-    value, low, high = (
-        _signed(factor * growth) for growth in (slope.per_save, slope.low, slope.high)
-    )
-    return f"{value}{unit} [{low}, {high}]"
+    factor, unit = {"s": (1e6, " µs"), "MiB": (1.0, " MiB")}.get(growth.unit, (1.0, ""))
+    value, low, high = (_signed(factor * each) for each in (slope.per_save, slope.low, slope.high))
+    return f"{value}{unit} ({low} to {high})"
 
 
 def _signed(value: float) -> str:
     if abs(value) < 0.0005:
         return "0"
-    return f"{value:.3f}" if abs(value) < 1 else doc.digits(value)
+    return f"{value:.3f}" if abs(value) < 1 else pages.digits(value)
 
 
-_WIDTH: Final = 9.6
-_HEIGHT: Final = 3.4
-_COLOURS: Final[dict[SoakWord, str]] = {
-    "LEAK": figures.REGRESSION,
-    "PASS": figures.PASS,
-    "INCONCLUSIVE": figures.INCONCLUSIVE,
-}
-
-
-def memory_figure(series: SoakSeries, limit_mib: float) -> Drawing:
-    """Returns the drawing of the resident set after each save, with the slope and the limit."""
-    figure = figures.new_figure(_WIDTH, _HEIGHT)
-    axes = figure.subplots()
-    stride = max(1, -(-series.saves // max(1, len(series.levels))))
+def _memory(series: SoakSeries, limit_mib: float) -> pages.Chart:
+    """Returns the resident set after each save, its growth, and the growth of the limit."""
+    stride = max(1, -(-series.saves // len(series.levels)))
     firsts = range(1, series.saves + 1, stride)
     places = [(first + min(first + stride - 1, series.saves)) / 2 for first in firsts]
-    axes.plot(places, series.levels, ".", color=figures.BAR, markersize=3, label="after a save")
-    axes.axvspan(0, series.dropped, color=figures.LINE, alpha=0.6, label="does not count")
-    growth = series.growth("rss")
+    marks = [
+        pages.Mark("dots", tuple(zip(places, series.levels, strict=False)), "c1", "after a save")
+    ]
+    values, growth = list(series.levels), series.growth("rss")
+    said = f"{_name(series)}: from {values[0]:.1f} MiB to {values[-1]:.1f} MiB"
     if growth is not None:
         middle = (series.dropped + series.saves) / 2
         level = (growth.first + growth.last) / 2
-        ends = [series.dropped, series.saves]
-        lines = (
-            (growth.whole.per_save, _COLOURS[series.word], "-", "growth"),
-            (limit_mib, figures.DIM, "--", "growth at the limit"),
-        )
-        for slope, colour, style, label in lines:
-            axes.plot(
-                ends,
-                [level + slope * (end - middle) for end in ends],
-                color=colour,
-                linestyle=style,
-                linewidth=1.2,
-                label=label,
-            )
-    axes.set_xlim(0, series.saves + 1)
-    axes.set_xlabel("save")
-    axes.set_ylabel("resident set, MiB")
-    axes.figure.legend(loc="outside lower center", ncols=4)
-    return figure
-
-
-_WIDE: Final = 120
-"""Columns of a terminal that has room for the whole table."""
-
-
-def soak_document(soak: Soak) -> doc.Document:
-    """Returns a soak for people; a terminal reads the verdict last."""
-    verdict = doc.Callout(doc.Span.judged(soak.word), headline(soak))
-    series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
-    return doc.Document(
-        title=f"Soak: {soak.suite}",
-        elements=(
-            doc.Heading(f"Soak: {soak.suite}", level=1),
-            verdict,
-            *series,
-            doc.Section("Notes", (doc.Items(soak.notes),) if soak.notes else ()),
-            doc.Section("How to read this", (doc.Items(tuple(READING.splitlines())),)),
-            doc.Paragraph(f"Run {soak.run_id}. Every number is in `soak.json`.", "dim"),
-        ),
-        brief=(
-            *(element for element in series if not isinstance(element, doc.Figure)),
-            *(doc.Paragraph(note, mark=doc.Span("note:", "unsure")) for note in soak.notes),
-            doc.Paragraph((doc.Span.judged(soak.word, strong=True), f": {headline(soak)}")),
-        ),
-    )
-
-
-def soak_section(soak: Soak) -> doc.Document:
-    """Returns what the report of a run says of its soak, above the tables."""
-    verdict = doc.Callout(doc.Span.judged(soak.word), headline(soak))
-    series = [element for each in soak.series for element in _series(each, soak.limit_mib)]
-    tables = (
-        doc.Paragraph(element.text) if isinstance(element, doc.Heading) else element
-        for element in series
-        if not isinstance(element, doc.Figure)
-    )
-    more = doc.Paragraph("Figures and explanations are in soak.html.", "dim")
-    elements = (doc.Heading("Soak"), verdict, *tables, more)
-    return doc.Document(title=soak.suite, elements=elements, brief=(verdict,))
-
-
-def _series(series: SoakSeries, limit_mib: float) -> list[doc.Element]:
-    about = f"{series.name}, host {series.host}: {series.saves} saves of one process"
-    elements: list[doc.Element] = [doc.Heading(doc.Span(about))]
-    if series.levels:
-        elements.append(
-            doc.Figure(
-                f"Memory of the process by save: {series.name}",
-                functools.partial(memory_figure, series, limit_mib),
-                file=f"{series.series_id}_host_{series.host}.png",
-            )
-        )
-    if series.growths:
-        columns = (
-            doc.Column(name, "number" if name in NUMBERS else "fixed", whole=name != HEADINGS[0])
-            for name in HEADINGS
-        )
-        rows = []
-        for growth in series.growths:
-            *numbers, dash = growth_row(growth)
-            word = doc.Span(dash, "dim") if growth.word is None else doc.Span.judged(growth.word)
-            rows.append(doc.Row((*numbers, word), dim=growth.limit is None))
-        table = doc.Table(tuple(columns), tuple(rows))
-        elements.append(doc.ByWidth(_WIDE, (table,), (table.only(JUDGED),)))
-    return elements
+        for slope, tone, name in (
+            (growth.whole.per_save, _ROLES[series.word], "growth"),
+            (limit_mib, "dim", "growth at the limit"),
+        ):
+            line = tuple((x, level + slope * (x - middle)) for x in (series.dropped, series.saves))
+            marks.append(pages.Mark("line", line, tone, name, dashed=tone == "dim"))
+            values += [y for _, y in line]
+        said += f", {_slope(growth, growth.whole)} per save"
+    low, high = min(values), max(values)
+    room = max(0.06 * (high - low), 0.5)
+    y = pages.axis("", low - room, high + room, lambda value: f"{pages.digits(value)} MiB")
+    dropped = ((0.0, low - room), (float(series.dropped), high + room))
+    marks.insert(0, pages.Mark("band", dropped, "dim", "does not count"))
+    x = pages.axis("save", 0, series.saves + 1, "{:.0f}".format)
+    title = f"Resident set after each save: {_name(series)}"
+    return pages.Chart(title, said, x, y, tuple(marks))

@@ -256,7 +256,7 @@ class _Point:
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
-    """Returns what is wrong with the page cache that an operation met, or None."""
+    """Returns the fault of the page cache that an operation met, or None."""
     if not shares:
         return None
     if conditions.cache == "cold" and max(shares) > measure.TOLERATED_SHARE:
@@ -299,7 +299,7 @@ class SummaryTable:
         self._writer.writerows(map(_safe, map(self._values, metrics)))
 
     def end(self) -> None:
-        """Hands the file back to whoever opened it."""
+        """Returns the file to the caller that opened it."""
         self._text.detach()
 
 

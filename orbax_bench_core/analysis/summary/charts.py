@@ -49,7 +49,7 @@ def shortened(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def varying(every: Sequence[Series]) -> dict[str, dict[str, str]]:
-    """Returns what differs between the series: by its name, the value of each id as text."""
+    """Returns the fields that differ between the series: name, then each id's value as text."""
     found: dict[str, dict[str, str]] = {}
     for series in every:
         for name, value in _values(series).items():

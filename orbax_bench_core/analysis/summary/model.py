@@ -87,7 +87,7 @@ class PointStatus:
     not_alone: int = 0
     traced: int = 0  # number of warm-ups that were traced, beside those that it has anyway
     checkpoint: str = ""  # what people call what is saved and loaded
-    # size of its arrays; None where no repeat that passed says it
+    # size of its arrays; None if no repeat that passed says it
     checkpoint_bytes: int | None = None
 
 

@@ -56,7 +56,7 @@ def retried_lines(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
 
 
 def shared_warning(points: Sequence[PointStatus]) -> tuple[doc.Element, ...]:
-    """Returns what stands above the times of a run whose repeats were not all alone."""
+    """Returns the text above the times of a run whose repeats were not all alone."""
     said = OverlapFinder.warning(
         sum(point.not_alone for point in points), "comparisons of these times"
     )
@@ -190,7 +190,7 @@ def point_tables(summary: RunSummary, extra: ExtraColumns) -> list[PointTable]:
 
 
 def _training_costs(summary: RunSummary) -> dict[tuple[str, str], str]:
-    """Returns what saves cost the training that went on, or how long its slowest steps took."""
+    """Returns the cost of saves to the training that went on, or its slowest steps."""
     said = {}
     for (point_id, operation), found in medians_of(summary).items():
         if measure.LOST.name in found:

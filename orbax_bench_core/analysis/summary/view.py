@@ -231,7 +231,7 @@ def _notes(info: RunInfo, summary: RunSummary) -> tuple[doc.Element, ...]:
 def provenance_facts(
     example: Record | None, hosts: Sequence[str], points: Sequence[PointStatus]
 ) -> dict[str, str]:
-    """Returns what the run ran on, as label and text."""
+    """Returns the hardware and software of the run, as label and text."""
     if example is None:
         return {}
     provenance = example.provenance
@@ -335,7 +335,7 @@ def metrics_document(summary: RunSummary) -> doc.Document:
 
 
 def notes_document(info: RunInfo) -> doc.Document:
-    """Returns what a reader of the suite should know: notes, and combinations that are skipped."""
+    """Returns the notes of a suite, and the combinations that are skipped."""
     notes = [wrapped("note:", "unsure", note) for note in info.expansion.notes]
     notes += [
         wrapped("skipped:", "unsure", f"{skip.point.name}: {skip.reason}")
@@ -347,7 +347,7 @@ def notes_document(info: RunInfo) -> doc.Document:
 def summary_elements(
     summary: RunSummary, extra: ExtraColumns = NO_EXTRA
 ) -> tuple[doc.Element, ...]:
-    """Returns what a terminal shows: every operation, then what failed or was skipped."""
+    """Returns the terminal's text: every operation, then those that failed or were skipped."""
     elements: list[doc.Element] = []
     extra = with_measured(summary, extra)
     tables = point_tables(summary, extra)

@@ -18,8 +18,6 @@ from orbax_bench_core.analysis.verdicts.paired import judge_run as judge_run
 from orbax_bench_core.analysis.verdicts.paired import needs_more as needs_more
 from orbax_bench_core.analysis.verdicts.paired import report as report
 from orbax_bench_core.analysis.verdicts.paired import version_differences as version_differences
-from orbax_bench_core.analysis.verdicts.plots import ratio_axis as ratio_axis
-from orbax_bench_core.analysis.verdicts.plots import ratio_limits as ratio_limits
 from orbax_bench_core.analysis.verdicts.unpaired import compare_stored as compare_stored
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired as compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import verdicts_document as verdicts_document

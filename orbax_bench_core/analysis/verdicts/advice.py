@@ -117,7 +117,7 @@ def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
 
 
 def _of_suspicion(verdict: Verdict) -> str:
-    """Returns what to do about stalls that could be chance, or that are not excluded yet."""
+    """Returns the advice about stalls that could be chance, or that are not excluded yet."""
     if not verdict.settled:
         return "Run the same command again: stalls are followed up."
     return f"Chance is not ruled out: run again, and look at the operations that stall: {_SEEK}."
@@ -126,7 +126,7 @@ def _of_suspicion(verdict: Verdict) -> str:
 def _of_doubt(
     verdict: Verdict, operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]
 ) -> str:
-    """Returns what a verdict would need."""
+    """Returns the operations that a verdict would need."""
     found = ""
     if verdict.detectable is not None:
         likely = ""
@@ -154,7 +154,7 @@ def _per_life(verdict: Verdict) -> int:
 
 
 def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]) -> str:
-    """Returns what helps where no number of operations that anyone would run does."""
+    """Returns the advice where no affordable number of operations helps."""
     ways = ["make the operation longer, with larger data", "measure in a quieter place"]
     baseline = health.get("baseline")
     margin_s = None if baseline is None else rule.margin * baseline.median

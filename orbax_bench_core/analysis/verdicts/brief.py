@@ -27,7 +27,7 @@ _SAID_ALREADY: Final = "exploratory: "
 
 
 def brief_elements(report: VerdictReport, metrics: MetricsShown) -> tuple[doc.Element, ...]:
-    """Returns what a terminal shows of verdicts, with the metrics that `metrics` says."""
+    """Returns the terminal's text of verdicts, with the metrics that `metrics` names."""
     points = worst_first(report.points)
     short = [point for point in points if len(points) > MANY and point.word == "PASS"]
     long = points[: len(points) - len(short)]
@@ -232,7 +232,7 @@ def stamped(judged: PointVerdict | VerdictReport) -> str:
 
 
 def meaning_of(report: VerdictReport) -> str:
-    """Returns what the word of a report says."""
+    """Returns the meaning of a report's word."""
     return words.STUDY_MEANING if report.is_study else words.MEANINGS[report.word]
 
 

@@ -95,7 +95,7 @@ def never_measured(gate: GateConfig, measured: Iterable[str]) -> str:
 
 
 def verified_of(arms: Mapping[Arm, Sequence[records.Repeat]]) -> dict[Arm, records.Verified]:
-    """Returns what the restored values of each arm were compared with, by repeats that passed."""
+    """Returns the reference that the restored values of each arm were compared with."""
     return {
         arm: records.weakest(each.verified for each in found)
         for arm, found in arms.items()
@@ -136,7 +136,7 @@ def storage_doubts(
 
 
 def evidence_remarks(point: PointVerdict) -> list[str]:
-    """Returns what a reader must know: arms that are not verified alike, and storage's trouble."""
+    """Returns the warnings: arms that are not verified alike, and storage's trouble."""
     return [*_verification(point.verified), *map(_storage, point.storage)]
 
 
@@ -217,7 +217,7 @@ def _by_block(repeats: Sequence[records.Repeat], operation: str, per_life: int) 
     """Returns which operations were flagged, and which slots are the candidate's.
 
     Shapes are (blocks, slots, operations of a slot) and (blocks, slots). Blocks of which a repeat
-    is missing are left out; None where nothing is paired.
+    is missing are left out; None if nothing is paired.
     """
     import numpy as np
 

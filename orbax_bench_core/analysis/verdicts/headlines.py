@@ -60,7 +60,7 @@ _PUBLISHED: Final = (
 
 
 def compared(operation: OperationVerdict, point: PointVerdict) -> str:
-    """Returns what a study says of an operation, such as `Orbax saves in 2.1x the time of ...`."""
+    """Returns the sentence of a study about an operation: `Orbax saves in 2.1x the time of ...`."""
     system, other = point.systems["candidate"], point.systems["baseline"]
     does, verdict = _SAID.get(operation.operation, f"does {operation.operation}"), operation.verdict
     if verdict.ratio is None:

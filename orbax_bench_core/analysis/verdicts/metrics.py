@@ -98,7 +98,7 @@ def compare_means(
 
 
 def note_of(metrics: Sequence[MetricChange]) -> str:
-    """Returns what the numbers of metrics are."""
+    """Returns the units of the metrics' numbers."""
     means = any(each.baseline is not None and not each.repeats["baseline"] for each in metrics)
     return _NOTE_OF_MEANS if means else _NOTE
 

@@ -11,7 +11,15 @@ from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import AnyPath, ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
-from orbax_bench_core.records import FirstAttempts, Run, RunDirectory, RunFile, Trouble, Verified
+from orbax_bench_core.records import (
+    FirstAttempts,
+    Run,
+    RunDirectory,
+    RunFile,
+    Trouble,
+    Verified,
+    parsed_file,
+)
 from orbax_bench_core.sweep import PairDesign
 
 VERDICTS_VERSION: Final = 1
@@ -68,10 +76,10 @@ class StorageTrouble(ResultModel):
     flagged: dict[Arm, int]
     repeats: dict[Arm, int]  # samples of each arm
     counts: dict[Arm, dict[Trouble, int]]  # how much of each kind, by arm
-    # the arm that met it more often than chance explains; None where none did
+    # the arm that met it more often than chance explains; None if none did
     more: Arm | None = None
     # probability of at least as uneven a share if the arms are the same, by redrawing the labels in
-    # blocks; None where nothing is paired
+    # blocks; None if nothing is paired
     p_value: float | None = None
 
     @property
@@ -198,7 +206,7 @@ class VerdictReport(ResultModel):
 
     @property
     def lacks_operations(self) -> bool:
-        """Whether an arm lacks a primary operation, which nobody compared and no repeat mends."""
+        """Whether an arm lacks a primary operation, which nobody compared and no repeat can add."""
         return any(point.endpoint == "missing" for point in self.points)
 
     @property
@@ -270,7 +278,7 @@ def read_verdicts_file(file: str) -> VerdictReport:
 
 def _read(path: AnyPath) -> VerdictReport:
     try:
-        return VerdictReport.model_validate_json(read_at_most(path))
+        return parsed_file(VerdictReport, read_at_most(path), path)
     except pydantic.ValidationError:
         raise UserError(f"{path} is not a file of verdicts of version {VERDICTS_VERSION}") from None
 

@@ -39,7 +39,7 @@ from orbax_bench_core.sweep import Pair, PairDesign, side, system_of
 def evidence_of(
     pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
 ) -> Evidence:
-    """Returns what a pair has shown so far: the first attempts in its complete blocks.
+    """Returns the results of a pair so far: the first attempts in its complete blocks.
 
     `switching` says what it cost that its arms took turns; empty when they did not.
     """
@@ -63,7 +63,7 @@ def evidence_of(
     stopped = series.stopped or bool(_no_baseline(series, judged))
     caches = cache_states(repeats)
     operations = _operations(series, info.gate, judged, caches, stopped=stopped)
-    reason = problem or _nothing_primary(operations, series, info.gate) or judged.reason
+    reason = problem or _nothing_primary(operations, series, info.gate) or judged.decision.reason
     arms = {arm: [each for each in repeats if each.series.arm == arm] for arm in ARMS}
     counted = {arm: [each for each in found if each.counts] for arm, found in arms.items()}
     storage = tuple(storage_troubles(counted, series.failed.shape[2] if series.lives else 1))
@@ -71,11 +71,11 @@ def evidence_of(
     if stopped:  # what cannot be compared has not passed, however fast it was before
         doubts["arm_stopped"] = reason
     return Evidence(
-        found=dataclasses.replace(judged, reason=reason),
+        found=dataclasses.replace(judged.decision, reason=reason),
         doubts=doubts,
         operations=operations,
         failed=stopped,
-        carries_over=judged.carries_over and judged.settled and not stopped,
+        carries_over=judged.carries_over and judged.decision.settled and not stopped,
         build=functools.partial(
             PointVerdict,
             point_id=pair.id,
@@ -114,7 +114,7 @@ def judge_point(pair: Pair, repeats: Iterable[Repeat], info: RunInfo) -> PointVe
 
 
 def _systems(pair: Pair) -> dict[Arm, str]:
-    """Returns what each arm saves with; empty where that is the same, or not known."""
+    """Returns the saving library of each arm; empty if that is the same, or not known."""
     found: dict[Arm, str] = {arm: system_of(side(pair, arm).benchmark) for arm in ARMS}
     return found if all(found.values()) and len(set(found.values())) > 1 else {}
 
@@ -222,7 +222,7 @@ def _operations(
                     primary=operation in primary,
                     health=healths,
                     failed=stopped,
-                    ended=judged.settled,
+                    ended=judged.decision.settled,
                 ),
                 health=healths,
                 times=times,

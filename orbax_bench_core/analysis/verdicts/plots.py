@@ -319,7 +319,7 @@ def _draw_beyond(axes: Axes, point: PointVerdict, operation: OperationVerdict, t
 
 
 def _stalled_above(operation: OperationVerdict) -> float | None:
-    """Returns from how many seconds on an operation is a stall; None where nobody looked."""
+    """Returns from how many seconds on an operation is a stall; None if nobody looked."""
     times = [value for values in operation.times.values() for value in values if is_real(value)]
     found = operation.verdict.stalls
     return None if found is None or not times else found.threshold * statistics.median(times)
@@ -332,7 +332,7 @@ def _places(count: int, failed: Sequence[int]) -> list[int]:
 
 
 def _lives(places: Sequence[int], design: PairDesign | None) -> list[int] | None:
-    """Returns the number of the life of each place; None where there were no lives.
+    """Returns the number of the life of each place; None if there were no lives.
 
     A round goes once through the lives of an arm in a block.
     """

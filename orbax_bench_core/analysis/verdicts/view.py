@@ -217,7 +217,7 @@ def _drawings(report: VerdictReport, points: Sequence[PointVerdict]) -> tuple[do
 
 
 def _point_section(report: VerdictReport, point: PointVerdict) -> doc.Section:
-    """Returns what Markdown says of a point below the table, if there is anything to say."""
+    """Returns the Markdown below the table of a point, if there is anything to say."""
     items: list[doc.Text] = list(_remarks(point))
     for operation in primary_first(point):
         name = doc.Span(operation.operation, code=True)

@@ -25,7 +25,7 @@ ENDPOINTS: Final[Mapping[Endpoint, str]] = {
 
 
 def finding(operation: OperationVerdict) -> str:
-    """Returns what decided the word of an operation, and what a PASS leaves open, as sentences.
+    """Returns the reasons for the word of an operation, and the gaps of a PASS, as sentences.
 
     A PASS always says which share of stalls it cannot exclude, or that nobody looked at them.
     """
@@ -113,7 +113,7 @@ def open_shares(points: Iterable[PointVerdict]) -> str:
 
 
 def covers(point: PointVerdict) -> str:
-    """Returns what a PASS of a point speaks of, and which stalls and failures it leaves open."""
+    """Returns the scope of a point's PASS: which stalls and failures it leaves open."""
     primary = [operation for operation in point.operations if operation.primary]
     counts = {operation.verdict.operations for operation in primary}
     least, most = min(counts, default=0), max(counts, default=0)
@@ -272,7 +272,7 @@ def interval(found: HasInterval) -> str:
 
 
 def with_best_guess(verdict: Verdict) -> str:
-    """Returns what is known of a ratio, and behind it the best guess."""
+    """Returns the interval of a ratio, and after it the best guess."""
     known, guess = interval(verdict), ratio(verdict.ratio)
     return f"{known}, best guess {guess}" if known.startswith("at ") else f"{known} {guess}"
 
@@ -296,7 +296,7 @@ def ends(found: HasInterval) -> tuple[float, float] | tuple[None, None]:
 
 
 def compared_word(found: HasInterval) -> str:
-    """Returns what an interval says of two systems, of which neither is a release of the other."""
+    """Describes an interval between two systems that are not releases of one another."""
     low, high = ends(found)
     if low is None or high is None or low <= 1 <= high:
         return "not told apart"
@@ -314,7 +314,7 @@ def word_of(operation: OperationVerdict) -> str:
 
 
 def what_to_do(operation: OperationVerdict) -> str:
-    """Returns what decided the verdict of an operation, and the advice about it."""
+    """Returns the reason for the verdict of an operation, and the advice about it."""
     said = [finding(operation), operation.advice]
     if operation.verdict.reason and operation.verdict.reason in operation.advice:
         said = said[1:]
@@ -346,14 +346,14 @@ def remarks(point: PointVerdict) -> list[str]:
 
 
 def _told_once(point: PointVerdict) -> str:
-    """Returns the reason of a point; empty where its attempts or an operation say the same."""
+    """Returns the reason of a point; empty if its attempts or an operation say the same."""
     told = point.endpoint == "stalls" or (point.endpoint == "failures" and point.attempts)
     limit = "max_failures" in point.reason
     return "" if told and not limit and not point.failed else point.reason
 
 
 def cause(point: PointVerdict) -> str:
-    """Returns what to do about failed attempts that decided; empty where others did."""
+    """Returns the advice about failed attempts that decided; empty if others did."""
     failed = any(found.failed for found in point.attempts.values())
     if point.endpoint != "failures" or point.word == "PASS" or point.failed or not failed:
         return ""
@@ -410,7 +410,7 @@ def design(point: PointVerdict) -> str:
 
 
 def decided(point: PointVerdict) -> str:
-    """Returns what decided a verdict other than PASS, such as `decided by stalls`; else nothing."""
+    """Returns the cause of a verdict other than PASS, such as `decided by stalls`; else nothing."""
     if point.word == "PASS" or point.failed or point.is_study or not point.operations:
         return ""
     return f"decided by {ENDPOINTS[point.endpoint]}"
@@ -494,7 +494,7 @@ def _plain(value: float) -> str:
 
 
 def _otherwise(gate: GateConfig) -> str:
-    """Returns what is primary where none of the default operations was measured."""
+    """Returns the primary operations where none of the default ones was measured."""
     if gate.names_primary:
         return ""
     return f"; of a class that has none of them, the first {MAX_PRIMARY} that it measures"

@@ -3,21 +3,24 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.authoring import TestContext, UnmetNeed
+from orbax_bench_core.benchmarks.support.needs import require_tree
 
 Tree = dict[str, Any]
 
 
-def require_dicts(tree: Any, benchmark: str) -> None:
-    """Checks that a tree has no other containers than dicts, so that parts of it are trees."""
+def require_dicts(context: TestContext, benchmark: str) -> Tree:
+    """Returns the checkpoint data of a repeat in nested dicts alone: parts of it are trees."""
     from orbax_bench_core.state import named_leaves
 
+    tree = require_tree(context, benchmark)
     named = dict(named_leaves(tree))
     if not isinstance(tree, dict) or dict(named_leaves(only(tree, named))).keys() != named.keys():
         raise UnmetNeed(
             f"{benchmark} needs a checkpoint of nested dicts, of which it can take parts: give a "
             "checkpoint_config with a spec or a model"
         )
+    return tree
 
 
 def only(tree: Tree, names: Collection[str], above: str = "") -> Tree:

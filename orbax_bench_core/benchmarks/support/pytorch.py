@@ -78,7 +78,7 @@ class TorchData:
         return cls(jax.block_until_ready(tree), layout, device, tree_bytes(tree), expected)
 
     def local(self) -> dict[str, Any]:
-        """Returns what this process saves, as tensors that are ready on their device."""
+        """Returns the part that this process saves, as tensors ready on their device."""
         tensors = self.layout.local(self.tree)
         synchronize(self.device)
         return tensors

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import inspect
+import json
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.authoring import UnmetNeed, VerificationError
 
 if TYPE_CHECKING:
     from etils import epath
 
     from orbax_bench_core.authoring import TestContext
     from orbax_bench_core.measure import Metrics
+
+_LOSS: Final = "loss"
+LOSS_OF: Final = operator.itemgetter(_LOSS)
+"""By what a manager finds the best checkpoints: a function of the metrics of `loss_at`."""
+
+
+def loss_at(step: int) -> dict[str, float]:
+    """Returns metrics of a step whose loss falls, and rises at times, as in a training."""
+    return {_LOSS: 1 / (step + 1) + 0.4 * (step % 2)}
+
+
+def best_steps(saved: Iterable[int], best_fn: str, number: int | None) -> list[int]:
+    """Returns so many steps of the smallest loss (`min`) or the largest (`max`); None takes all."""
+    ranked = sorted(saved, key=lambda step: LOSS_OF(loss_at(step)), reverse=best_fn == "max")
+    return ranked[:number]
 
 
 def measure_parts(
@@ -49,6 +67,56 @@ def measure_parts(
             context.make_durable(path)
 
 
+def measure_save_by(
+    metrics: Metrics,
+    context: TestContext[Any],
+    path: epath.Path,
+    tree: Any,
+    save: Callable[[epath.Path, Any], object],
+    save_async: Callable[[epath.Path, Any], Any],
+    *,
+    meanwhile: contextlib.AbstractContextManager[object] | None = None,
+) -> None:
+    """Saves once by the function of Orbax that the option `async_enabled` asks for.
+
+    It measures as `measure_parts` does, with the collectors of the options.
+    """
+    import jax
+
+    from orbax_bench_core.state import tree_bytes, without_host_copies
+
+    options = context.options
+    tree = jax.block_until_ready(without_host_copies(tree))
+    begin = save_async if options.async_enabled else save
+    measure_parts(
+        metrics,
+        context,
+        path,
+        lambda: begin(path, tree),
+        await_result if options.async_enabled else None,
+        num_bytes=tree_bytes(tree),
+        collectors=options.collectors,
+        meanwhile=meanwhile,
+    )
+
+
+def measure_load(
+    metrics: Metrics,
+    context: TestContext[Any],
+    operation: str,
+    path: epath.Path,
+    load: Callable[[], Any],
+    *,
+    num_bytes: int,
+) -> Any:
+    """Measures one load until its arrays are ready, and returns what was loaded."""
+    import jax
+
+    context.prepare_load(operation, path)
+    with metrics.measure(operation, context.options.collectors, num_bytes=num_bytes):
+        return jax.block_until_ready(load())
+
+
 def await_result(begun: Any) -> None:
     """Waits for a save in the background, of Orbax or PyTorch: the `finish` of `measure_parts`."""
     begun.result()
@@ -57,12 +125,23 @@ def await_result(begun: Any) -> None:
 def open_checkpoint_manager(
     directory: epath.Path, *, handlers: Mapping[str, Any] | None = None, **options: Any
 ) -> contextlib.closing[Any]:
-    """Opens a `CheckpointManager`, to be closed whatever happens."""
+    """Opens a `CheckpointManager`, to be closed whatever happens.
+
+    Raises:
+        UnmetNeed: The installed Orbax lacks an option that is set.
+    """
     import orbax.checkpoint as ocp
 
+    known = inspect.signature(ocp.CheckpointManagerOptions).parameters
+    for name, value in options.items():
+        if name not in known and value:
+            raise UnmetNeed(
+                f"{name}: {json.dumps(value)} needs a later Orbax: orbax-checkpoint "
+                f"{ocp.__version__}, which is installed, has no CheckpointManagerOptions.{name}"
+            )
     manager = ocp.CheckpointManager(
         directory,
-        options=ocp.CheckpointManagerOptions(**options),
+        options=ocp.CheckpointManagerOptions(**{k: v for k, v in options.items() if k in known}),
         item_handlers=None if handlers is None else dict(handlers),
     )
     return contextlib.closing(manager)
@@ -74,18 +153,25 @@ def measure_step(
     manager: Any,
     step: int,
     tree: Any,
-    arguments: Any,
+    arguments: Callable[[Any], Any],
     /,
     *,
     asynchronous: bool = True,
     **more: Any,
 ) -> bool:
-    """Offers one step to a manager, with more arguments of its `save`, and measures the save."""
+    """Offers one step to a manager, with more arguments of its `save`, and measures the save.
+
+    `arguments` makes the `args` of `save` of the tree, whose arrays keep no host copy of an earlier
+    step.
+    """
     # A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
     # policy passes over gives `skip`: a mean of both would say nothing of either.
+    from orbax_bench_core.state import without_host_copies
+
+    given = arguments(without_host_copies(tree))
     if not manager.should_save(step):
         with metrics.measure("skip"):
-            saved = bool(manager.save(step, args=arguments, **more))
+            saved = bool(manager.save(step, args=given, **more))
         manager.wait_until_finished()  # the policy may have changed its mind
         return saved
     measure_two_part_save(
@@ -93,7 +179,7 @@ def measure_step(
         context,
         context.path,
         tree,
-        begin=lambda: manager.save(step, args=arguments, **more),
+        begin=lambda: manager.save(step, args=given, **more),
         finish=manager.wait_until_finished if asynchronous else None,
     )
     return True
@@ -146,7 +232,7 @@ def load_target(tree: Any) -> Any:
 
 
 def pytree_restore(target: Any, **item: Any) -> Any:
-    """Returns what asks a v0 handler for a tree; `item=target` where it needs the tree itself."""
+    """Returns the arguments for a v0 handler's tree; `item=target` if it needs the tree itself."""
     import orbax.checkpoint as ocp
 
     arguments = ocp.checkpoint_utils.construct_restore_args(target)

@@ -320,7 +320,7 @@ def _kill_children() -> None:
 
 
 def _own_logs(directory: RunDirectory) -> Path | None:
-    """Returns a folder of this host for logs; None where they go to the run directory."""
+    """Returns a folder of this host for logs; None if they go to the run directory."""
     if "://" in str(directory.root):
         return new_scratch_folder("orbax-bench-logs")
     return None

@@ -71,7 +71,7 @@ class ClusterHosts:
             )
 
     def provenance(self, worker: int) -> dict[str, Any]:
-        """Returns what the host of a worker has said of itself when it joined; see `LocalHost`."""
+        """Returns the details a worker's host gave when it joined; see `LocalHost`."""
         place = self.place(worker)
         if place in self._others:
             return self._others[place].provenance
@@ -104,7 +104,7 @@ class ClusterHosts:
             yield
 
     def machines(self) -> Sequence[str]:
-        """Returns what tells the machine of each host from others; see `LocalHost`."""
+        """Returns the identity of each host's machine; see `LocalHost`."""
         return [self._machine(host) for host in range(self._cluster.size)]
 
     def make_environments(

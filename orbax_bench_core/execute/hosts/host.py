@@ -33,7 +33,7 @@ class Output:
     """Output of a process on a host, and its end."""
 
     host: int = 0
-    code: int | None  # negative for a signal; None where it was not done in time
+    code: int | None  # negative for a signal; None if it was not done in time
     out: str = ""
     err: str = ""  # standard error, or why nothing is known of it
 

@@ -59,7 +59,7 @@ class LocalHost:
         return measuring_lock(say, lock_file=self.lock_file, run=run)
 
     def machines(self) -> Sequence[str]:
-        """Returns what tells the machine of each host from others, in all of its containers."""
+        """Returns the identity of each host's machine, the same in all of its containers."""
         return (machine_id(),)
 
     def run_module(
@@ -82,7 +82,7 @@ class LocalHost:
             yield Output(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def provenance(self, worker: int) -> dict[str, Any]:  # noqa: ARG002 - all are here
-        """Returns what is known of the host of a worker that never became ready."""
+        """Returns the known facts about the host of a worker that never became ready."""
         return host_provenance()
 
     def free_address(self) -> str:
@@ -135,7 +135,7 @@ class LocalHost:
                 workers.append(
                     LocalWorker(
                         command,
-                        # A worker has its place from its setup, not from whoever started this.
+                        # A worker has its place from its setup, not from the parent of this.
                         environment=interpreter.environment(without_cluster(environment)),
                         log_file=log_file,
                         inbox=inbox,
@@ -201,7 +201,7 @@ class LocalWorker:
             raise self.death() from None
 
     def death(self) -> WorkerDied:
-        """Returns what is known of the end of a worker that has ended."""
+        """Describes the end of a worker that has ended."""
         return WorkerDied(self._cause_of_death(), self.tail())
 
     def tail(self, lines: int = _TAIL_LINES) -> str:

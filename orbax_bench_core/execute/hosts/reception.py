@@ -29,7 +29,7 @@ _PAUSE_S: Final = 0.3
 _NEWCOMERS: Final = 256
 """Connections at once of agents that have not been let in yet."""
 _OF_ONE_ADDRESS: Final = 16
-"""Of these from one address: whoever says nothing there keeps nobody out who comes from another."""
+"""Of these from one address: silent ones keep out nobody of another address."""
 
 
 class Reception:

@@ -79,7 +79,7 @@ class RemoteHost:
         variables: Mapping[str, str],
         timeout_s: float,
     ) -> Output:
-        """Has the agent run a module; see `LocalHost`. It puts its own run directory for `root`."""
+        """Makes the agent run a module, with its own run directory for `root`; see `LocalHost`."""
         answer = self.ask(
             "module",
             within_s=timeout_s + _ANSWER_S,
@@ -144,14 +144,14 @@ class RemoteHost:
         return workers
 
     def tell(self, op: str, **fields: object) -> None:
-        """Sends a message; where contact is lost, whoever waits for an effect is told of that."""
+        """Sends a message; where contact is lost, those who wait for an effect are told of that."""
         try:
             self.wire.send({"op": op, **fields})
         except OSError as error:
             self._lose(str(error))
 
     def ask(self, op: str, *, within_s: float | None = _ANSWER_S, **fields: object) -> Any:
-        """Sends a question and returns the answer; None where contact is lost, or it takes long."""
+        """Sends a question and returns the answer; None if contact is lost, or it takes long."""
         question = next(self._ids)
         box: queue.SimpleQueue[Any] = queue.SimpleQueue()
         with self._guard:
@@ -251,7 +251,7 @@ class RemoteWorker:
         self._host.tell("send", worker=self.id, line=line)
 
     def death(self) -> WorkerDied:
-        """Returns what is known of the end of a worker that has ended."""
+        """Describes the end of a worker that has ended."""
         self._ended.wait(_END_S)
         return self._death or WorkerDied("the worker has ended; its host does not say how", "")
 

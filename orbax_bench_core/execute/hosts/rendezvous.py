@@ -45,9 +45,9 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
     bits = _most_bits(token)
     if token and bits < _FEWEST_BITS:
         raise UserError(
-            f"{TOKEN} has {len(token)} characters, which are {bits} bits at most; whoever guesses "
-            f"it can run commands on every host: give at least {_FEWEST_BITS} bits, such as what "
-            "`openssl rand -hex 32` prints"
+            f"{TOKEN} has {len(token)} characters, which are {bits} bits at most; anyone who "
+            "guesses it can run commands on every host: give at least "
+            f"{_FEWEST_BITS} bits, such as what `openssl rand -hex 32` prints"
         )
     return token or None
 
@@ -165,7 +165,7 @@ def equal_everywhere() -> dict[str, str]:
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:
-    """Returns in what another host differs from this one; empty where in nothing."""
+    """Returns in what another host differs from this one; empty if in nothing."""
     return ", ".join(
         f"{name} {there.get(name, 'unknown')} where process 0 has {value}"
         for name, value in here.items()
@@ -189,7 +189,7 @@ def _read(path: AnyPath) -> str | None:
 
 def _write_private(path: AnyPath, data: bytes) -> None:
     if "://" in str(path):
-        path.write_bytes(data)  # whoever may read the bucket may join
+        path.write_bytes(data)  # anyone who may read the bucket may join
         return
     new = Path(f"{os.fspath(path)}.new")
     new.unlink(missing_ok=True)

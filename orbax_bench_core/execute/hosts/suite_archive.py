@@ -64,7 +64,7 @@ class SuiteArchive:
 
 
 def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
-    """Packs a suite and what it names of its folder; whoever may read the archive may read those.
+    """Packs a suite and what it names of its folder; readers of the archive may read those.
 
     It names a file or the source of a package by its path relative to the folder, and a module by
     its import path. Of a module the `.py` and `.so` files are taken, and the modules beside the
@@ -131,7 +131,7 @@ def _sizes(root: Path, suite: str, text: str, run_directory: Path) -> Iterator[t
 
 
 def _data(text: str) -> object:
-    """Returns what YAML says; None where it is none, as in a suite that is refused later."""
+    """Returns the parsed YAML, or None if it is not YAML, as in a suite that is refused later."""
     with contextlib.suppress(UserError):
         return SuiteSource(text).data
     return None

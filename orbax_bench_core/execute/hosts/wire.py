@@ -163,7 +163,7 @@ def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) ->
     wire.send({"host": rank, "nonce": mine, "proof": proof})
     answer = wire.receive(within_s)
     if "refused" in answer or token is None:
-        # Nobody has proved anything yet: whoever answers can neither end this agent nor have its
+        # Nobody has proved anything yet: the peer can neither end this agent nor have its
         # words printed.
         said = str(answer.get("refused"))
         known = next((why for why in _UNPROVED if said == why), "for a reason of its own")

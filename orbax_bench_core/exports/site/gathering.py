@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 class RunFinding(NamedTuple):
     """What a run found."""
 
-    answer: str  # in a sentence; empty where it found nothing
+    answer: str  # in a sentence; empty if it found nothing
     page: str  # name of the page that says it
     # the verdict, COMPARED for a study of two systems, `not back` after drills that lost a job, or
-    # `failed` where no repeat has passed; None where it has none of these
+    # `failed` where no repeat has passed; None if it has none of these
     word: Word | SoakWord | Literal["COMPARED", "not back", "failed"] | None = None
 
 
@@ -150,20 +150,20 @@ def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
         return RunFinding(headline(verdicts), "verdicts.html", word)
     if file is RunFile.SOAK:
         if soaked := directory.read_result(file, soak.Soak):
-            return RunFinding(soak.headline(soaked), "soak.html", soaked.word)
+            return RunFinding(soak.headline(soaked).text, "soak.html", soaked.word)
     elif file is RunFile.RECOVERY:
         if drilled := directory.read_result(file, recovery.Recovery):
-            said = recovery.headline(drilled)
+            said = recovery.headline(drilled).text
             return RunFinding(
                 said, "recovery.html", "not back" if recovery.lacking(drilled) else None
             )
     elif studied := directory.read_result(file, async_study.AsyncStudy):
-        return RunFinding(async_study.headline(studied), "async_study.html")
+        return RunFinding(async_study.headline(studied).text, "async_study.html")
     return None
 
 
 def _plain(directory: RunDirectory, info: RunInfo) -> RunFinding:
-    """Returns what a run without a conclusion found: the choice of options, or that it failed."""
+    """Returns the finding of a run without a conclusion: the choice of options, or its failure."""
     with contextlib.suppress(UserError, OSError, ValueError):
         if info.status == "incomplete" and read_json(directory.root / METRICS) == {}:
             return RunFinding("no repeat has passed", "report.html", "failed")
@@ -217,7 +217,7 @@ class Cards:
         return cards
 
     def measured(self, run: FoundRun) -> Sequence[PastOperation]:
-        """Returns what the records of a run say, from its card where that still holds."""
+        """Returns the facts of a run's records, from its card if that still holds."""
         state = _state(run)
         card = self._known.get(run.run_id)
         if state is None or card is None or card.state != state:
@@ -248,7 +248,7 @@ def _read(path: AnyPath) -> dict[str, _Card]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Returns what is packed, which may be a thousand times as large."""
+    """Returns the unpacked bytes, which may be a thousand times as large."""
     unpacking = zlib.decompressobj(wbits=_GZIP)
     text = unpacking.decompress(data, MAX_BYTES)
     if not unpacking.eof:
@@ -257,7 +257,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _state(run: FoundRun) -> str | None:
-    """Returns what changes when records of a run do; None for one that goes on or has no tables."""
+    """Returns a stamp that changes when a run's records do, or None without tables or an end."""
     if run.directory is None or run.info is None or run.info.status == "running":
         return None
     try:

@@ -170,7 +170,7 @@ def _name(night: SiteRun) -> str:
 
 
 def _address(night: SiteRun, folder: AnyPath, page: str = "") -> str:
-    """Returns a link from the page to a run directory or a page in it; empty where none leads."""
+    """Returns a link from the page to a run directory or a page in it; empty if none leads."""
     ours, theirs = str(folder), str(night.folder)
     target = f"{theirs}/{page}" if page else theirs
     if "://" not in ours + theirs:

@@ -157,7 +157,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def configuration_card(series: Series, info: RunInfo) -> str:
-    """Returns what was measured: benchmark, options, mesh and checkpoint, each in full."""
+    """Returns the measured thing: benchmark, options, mesh and checkpoint, each in full."""
     point = series.point
     facts = {
         "point": series.name,
@@ -200,7 +200,7 @@ def run_summary_card(series: Series, info: RunInfo, repeats: Sequence[Repeat]) -
 
 
 def inventory_card(inventory: Inventory) -> str:
-    """Returns what a checkpoint occupies on storage, by the kind of its files."""
+    """Returns the bytes of a checkpoint on storage, by the kind of its files."""
     rows = [
         (kind, ROLES[kind], str(count.files), num_bytes(count.num_bytes), str(count.num_bytes))
         for kind, count in inventory.kinds.items()

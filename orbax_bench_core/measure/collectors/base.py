@@ -69,7 +69,7 @@ class Difference(abc.ABC, Generic[State]):
 
     @abc.abstractmethod
     def _read(self) -> State | None:
-        """The state now; None where it cannot be read."""
+        """The state now; None if it cannot be read."""
 
     @abc.abstractmethod
     def _compare(self, before: State, after: State) -> list[Reading]:

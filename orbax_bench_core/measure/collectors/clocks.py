@@ -32,8 +32,8 @@ _processor_time = functools.partial(Metric, unit="s", better="lower", collector=
 TOTAL = _processor_time(
     name=definition.CPU,
     description=(
-        "cpu_user_s + cpu_system_s; more than time_s when threads ran side by side. Includes what "
-        "measuring inner blocks took"
+        "cpu_user_s + cpu_system_s, without what measuring inner blocks took; more than time_s "
+        "when threads ran side by side"
     ),
 )
 USER = _processor_time(

@@ -162,7 +162,7 @@ def _read(library: Any) -> _State:
 
 
 def _fingerprint(library: Any) -> tuple[object, ...]:
-    """Returns what differs once a store or a cache has counted anything, or is read otherwise."""
+    """Returns a stamp that differs once a store or a cache has counted, or is read otherwise."""
     # The metrics of all stores cost three times as much, and hardly any process uses more than two
     # of them. A request to any store is a future of TensorStore: it is counted as alive until it
     # has ended, and then by its callbacks, in numbers that only grow. Only a request of the `file`

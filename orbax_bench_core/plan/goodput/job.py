@@ -46,8 +46,8 @@ class Job:
     # to restore
     recovery_s: float
     local: LocalTier | None = None  # checkpoints on local disks; None without
-    step_s: float | None = None  # seconds of a training step; None where it does not matter
-    devices: int | None = None  # accelerators of the job; None where no hours are asked for
+    step_s: float | None = None  # seconds of a training step; None if it does not matter
+    devices: int | None = None  # accelerators of the job; None if no hours are asked for
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""

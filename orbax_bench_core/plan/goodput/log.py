@@ -124,7 +124,7 @@ def _objects(text: str, path: str) -> Iterator[tuple[str, int | None, Any]]:
 
 
 def _mistake(key: str, value: object) -> str:
-    """Returns what is wrong about the value of a key; empty where nothing is."""
+    """Returns the mistake in the value of a key; empty if there is none."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if key.endswith("_time") and not (is_number and abs(value) < _NEVER):  # type: ignore[arg-type]
         return f"a time is a number of seconds since the epoch, got {shown(value)}"

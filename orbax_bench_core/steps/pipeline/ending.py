@@ -34,7 +34,7 @@ class RunEnding(ResultModel):
     state: str  # REGRESSION, FAILED, INCONCLUSIVE or PASS
     reasons: tuple[str, ...]
     directory: str
-    page: str = ""  # HTML, by gzip and base64; empty where it is elsewhere
+    page: str = ""  # HTML, by gzip and base64; empty if it is elsewhere
 
     @classmethod
     def of(cls, state: str, reasons: tuple[str, ...], directory: str, page: bytes = b"") -> Self:
@@ -57,7 +57,7 @@ class RunEnding(ResultModel):
 
     @classmethod
     def in_metadata(cls, metadata: Mapping[str, object]) -> Self | None:
-        """Returns what the metadata of the artifact `ending` say, or None if they say nothing."""
+        """Returns the ending in the metadata of the artifact `ending`, or None if there is none."""
         try:
             return cls(
                 state=str(metadata["state"]),
@@ -66,6 +66,11 @@ class RunEnding(ResultModel):
             )
         except (KeyError, ValueError):
             return None
+
+    @property
+    def words(self) -> str:
+        """The state and the reasons, as a line."""
+        return f"{self.state}: {'; '.join(self.reasons)}"
 
     @property
     def metadata(self) -> dict[str, str]:

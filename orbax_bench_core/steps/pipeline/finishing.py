@@ -86,7 +86,7 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
 
 
 def lacking_of(run: Run, summary: RunSummary) -> list[str]:
-    """Returns what a report lacks, a line each and 20 of them at most.
+    """Returns the gaps of a report, a line each and 20 of them at most.
 
     It is steps that were lost, incomplete points, failed repeats and files that were left out;
     failures of a comparison are part of its verdict.
@@ -125,7 +125,7 @@ def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
 _STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "PASS")
 """The worst first."""
 _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
-"""What services call a run whose steps all succeeded; empty where nothing was said."""
+"""What services call a run whose steps all succeeded; empty if nothing was said."""
 _RUN_ID: Final = 8
 """Characters of a run's id in the name of its folder."""
 _PAGES: Final = ("report.md", "report.html")
@@ -139,8 +139,8 @@ def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = 
     Args:
         output_directory: The folder above it, or the run directory itself.
         pipeline_run: Id of the run where each has a folder of its own, whose name begins with the
-            time in UTC; empty where none has.
-        slice_name: Name of the slice where each has a folder of its own; empty where none has.
+            time in UTC; empty if none has.
+        slice_name: Name of the slice where each has a folder of its own; empty if none has.
 
     Raises:
         UserError: The output directory is no place for a run.
@@ -177,10 +177,10 @@ def finish(
     Args:
         output_directory: The run directory.
         suite: The suite file, word for word; its mistakes are told where nothing was planned.
-        pipeline_run: Id of the run where each has a folder of its own; empty where none has.
+        pipeline_run: Id of the run where each has a folder of its own; empty if none has.
         engine_run (ID): The engine's own id of this run, as given to plan-sweep: the run of another
             id stays unchanged, and this one has failed.
-        slice_names: Names of slices where each has a folder of its own; empty where none has.
+        slice_names: Names of slices where each has a folder of its own; empty if none has.
         status (WORD): How the other steps ended, if the engine says so: SUCCEEDED or another word,
             in any case.
         notifiers: Where the state is told as well; None for what the environment variables say.
@@ -188,7 +188,8 @@ def finish(
     Returns:
         The value is the state: REGRESSION, FAILED, INCONCLUSIVE or PASS, the worst of all slices.
         `ending` is the state and the reasons as Markdown; `report` is the page of the run, or of
-        several slices a page that names theirs.
+        several slices a page that names theirs; `metrics` is the state with medians and ratios. A
+        run that was judged has `verdicts` and `verdicts_report`, unless it has several slices.
 
     Raises:
         UserError: A record cannot be read, or a slice has no such name.
@@ -221,8 +222,13 @@ def finish(
         return Outputs(
             value=state,
             named={
-                name: StepOutput(metadata=lineage.artifact_metadata(name) | told, content=content)
-                for name, content in contents.items()
+                "metrics": StepOutput(metadata={"state": state}),
+                **{
+                    name: StepOutput(
+                        metadata=lineage.artifact_metadata(name) | told, content=content
+                    )
+                    for name, content in contents.items()
+                },
             },
         )
     root = epath.Path(folder)
@@ -232,8 +238,6 @@ def finish(
         lineage.note_ending(RunDirectory(folder))
     else:
         write_atomically(pages["report"], contents["report"])
-    page = read_at_most(pages["report"])
-    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     named = {
         name: StepOutput(
             metadata=lineage.artifact_metadata(
@@ -245,7 +249,30 @@ def finish(
         )
         for name, path in pages.items()
     }
+    named |= _results(state, [RunDirectory(place) for place in places])
+    page = read_at_most(str(named.get("verdicts_report", named["report"]).place))
+    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     return Outputs(value=state, named=named)
+
+
+def _results(state: str, runs: Sequence[RunDirectory]) -> dict[str, StepOutput]:
+    """Returns the results of runs as outputs: a step that fails by its verdict leaves none."""
+    words: dict[str, str] = {"state": state}
+    numbers, named = list[tuple[str, float]](), dict[str, StepOutput]()
+    for run in filter(RunDirectory.exists, runs):
+        of_slice = f"{run.root.name} " if len(runs) > 1 else ""
+        found = list(read_json(run.root / lineage.METRICS).items())
+        if (run.root / RunFile.VERDICTS).exists():
+            judged = read_verdicts(run)
+            found += _ratios(judged)
+            if not of_slice:
+                words["verdict"] = judged.word
+                kinds = (("verdicts", "verdicts.json"), ("verdicts-report", "verdicts.html"))
+                for kind, file in kinds:
+                    named[kind.replace("-", "_")] = StepOutput.of_run(run, file, kind)
+        numbers += [(f"{of_slice}{name}", value) for name, value in found]
+    named["metrics"] = StepOutput(metadata={**words, **lineage.bounded_metrics(numbers)})
+    return named
 
 
 class _Ending(NamedTuple):
@@ -339,7 +366,7 @@ LEAK: Final = "LEAK"
 
 
 def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Ending, Ending]:
-    """Returns what the verdicts say, and whether the run directory of the candidate lacks repeats.
+    """Returns the word of the verdicts, and whether the candidate's run directory lacks repeats.
 
     A step that was lost leaves no failure, so that the verdicts alone could be a PASS.
     """
@@ -379,20 +406,25 @@ def compare_baseline(
     code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)
     notifiers.verdicts(found, code, output_directory)
     said = {"baseline": baseline or "arm", "verdict": found.word}
-    judged = (
-        (f"{point.point} {point.point_id} {operation.operation} ratio", operation.verdict.ratio)
-        for point in found.points
-        for operation in point.operations
-        if operation.verdict.ratio is not None
-    )
     files = (
         ("verdicts", "verdicts.json", "verdicts"),
         ("comparison", "verdicts.md", "comparison"),
         ("report", "verdicts.html", "verdicts-report"),
     )
     named = {output: StepOutput.of_run(run, name, kind, more=said) for output, name, kind in files}
-    named["ratios"] = StepOutput(metadata={"verdict": found.word, **bounded_metrics(judged)})
+    named["ratios"] = StepOutput(
+        metadata={"verdict": found.word, **bounded_metrics(_ratios(found))}
+    )
     return Outputs(value=found.word, named=named)
+
+
+def _ratios(found: VerdictReport) -> Iterator[tuple[str, float]]:
+    """Yields candidate over baseline, by point and operation."""
+    for point in found.points:
+        for operation in point.operations:
+            if operation.verdict.ratio is not None:
+                name = f"{point.point} {point.point_id} {operation.operation} ratio"
+                yield name, operation.verdict.ratio
 
 
 @tried_again

@@ -43,7 +43,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def tried_again(step: Callable[Given, Returned]) -> Callable[Given, Returned]:
-    """Has a step be tried again for what passes, and for nothing that was given or found.
+    """Lets a step be tried again after passing trouble, never after a mistake or a finding.
 
     That is a store that is not well or full, a name that does not resolve, and want of memory. The
     same step goes on from what is recorded, and the run directory keeps what was tried again, for
@@ -115,7 +115,7 @@ class StepOutput:
     """One output: what is known of it, and where it lies."""
 
     metadata: Mapping[str, str | float]  # of metrics numbers, and the verdict as text
-    place: str | None = None  # a local path or URI; None where the metadata is all there is
+    place: str | None = None  # a local path or URI; None if the metadata is all there is
     copied: bool = False  # whether an engine that keeps files gets its bytes, not a pointer
     content: bytes = b""  # what an engine that keeps files gets, where it is no file
 
@@ -220,7 +220,7 @@ FAILURES: Final = (PointFailed, CannotRecord, HostsMissing)
 class ErrorsAsMessages:
     """Context of the body of a component, which ends with a message rather than a traceback.
 
-    In a container what the user can mend, and what a step has found, are printed, and the process
+    In a container mistakes of the user, and findings of the step, are printed, and the process
     ends with the exit code that the command `orbax-bench step` has. Whoever calls the body in
     another process gets the exception, a `UserError` for what the system refuses.
 

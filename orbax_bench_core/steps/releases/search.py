@@ -249,7 +249,7 @@ def comparing_releases(
 
 
 def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) -> tuple[str, ...]:
-    """Returns what every environment of a search has beside a release of the package."""
+    """Returns the requirements of every environment of a search but the package's release."""
     # That is `also`, and of the environment of the suite's candidate (or its only one) whatever
     # names neither the package nor one of `also`.
     environment = _own_environment(loaded)

@@ -1,63 +1,46 @@
 """A history in the terminal, on its page, and as trends."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from orbax_bench_core.analysis.history import view
 from orbax_bench_core.analysis.history.model import PastRun, PastSeries
-from orbax_bench_core.analysis.history.view import history_document, trend_plot
-from orbax_bench_core.analysis.history.words import release_and_code
-from orbax_bench_core.document import print_document, to_html
+from orbax_bench_core.analysis.history.trends import trend_plot
+from orbax_bench_core.analysis.history.view import history_document
+from orbax_bench_core.analysis.history.words import release_and_code, sparkline
+from orbax_bench_core.pages import to_html
 from tests.conftest import NOON
-from tests.support.pages import assert_whole
+from tests.support.shown import assert_tells, terminal
 
 
 @pytest.fixture
 def said():
     """Returns what is printed of a history."""
 
-    def say(history, *, width=160, **options):
-        console = Console(file=io.StringIO(), width=width)
-        print_document(history_document(history, **options), console)
-        return console.file.getvalue()
+    def say(history, *, width=160, details=False, **options):
+        return terminal(history_document(history, **options), width=width, details=details)
 
     return say
 
 
-def test_seconds_are_shown_run_by_run_with_the_reason_why_nothing_is_looked_for(said, separate):
-    text = said(separate)
-    assert "the last 10 of 12 runs:" in text
-    assert "run011" in text
-    assert "run001" not in text
-    assert "Raw seconds wander from day to day" in text
-    assert "None is a ratio to a reference arm, so no change can be told." in text
+def test_every_number_is_told(changed, separate):
+    # A place in the order of runs stands for the run, whose day is told.
+    unless = ("index", "flagged", "significance", "evidence")
+    assert_tells(changed, history_document, unless=unless)
+    assert_tells(separate, history_document, unless=unless)
 
 
-def test_seconds_at_80_columns_have_whole_dates_and_numbers(said, separate):
-    code = "5cd93852968a with changes 80c52803"
-    [series] = separate.series
-    runs = tuple(run.model_copy(update={"code": code}) for run in series.runs)
-    changed = series.model_copy(update={"runs": runs})
-    lines = said(separate.model_copy(update={"series": (changed,)}), width=80).splitlines()
-    first = next(number for number, line in enumerate(lines) if "began" in line)
-    table = lines[first : lines.index("", first)]
-    assert max(map(len, table)) <= 80
-    for run in runs[-10:]:
-        [row] = [line for line in table if run.run_id in line]
-        assert f"{run.began_at:%Y-%m-%d %H:%M}" in row
-    assert sum("5cd93852968a" in line for line in table) == 10
+def test_the_worst_flag_is_the_headline_and_its_question_comes_next(said, changed):
+    brief = said(changed)
+    assert "? FLAGGED: save +19 % (slower) since 2026-03-14 (orbax-checkpoint: 0.12.7 → " in brief
+    assert "\nNext: orbax-bench bisect SUITE.yaml -o asked/run011_run012 --package " in brief
 
 
-def test_one_run_is_one_short_table(said, separate):
-    last = [series.model_copy(update={"runs": series.runs[-1:]}) for series in separate.series]
-    text = said(separate.model_copy(update={"num_runs": 1, "series": tuple(last)}))
-    series = last[0]
-    assert f"{series.point} {series.point_id}\n" in text
-    assert len([line for line in text.splitlines() if "median" in line]) == 1
-    assert f"one run, {series.runs[0].run_id} of " in text
-    assert len(text.splitlines()) <= 4 + 2 * len(last) + 2
+def test_seconds_are_not_judged(said, separate):
+    brief = said(separate)
+    assert "? NOT JUDGED: no ratio to a reference arm in 1 series, so no change can be" in brief
+    assert "Raw seconds wander from day to day" in brief
+    details = said(separate, details=True)
+    assert all(run.run_id in details for run in separate.series[0].runs)
 
 
 def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
@@ -69,27 +52,22 @@ def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
             )
         }
     )
-    assert " zz\n" not in said(hidden)
-    assert "1 series of operations that decide nothing" in said(hidden)
-    assert " zz\n" in said(hidden, every=True)
+    assert "zz " not in said(hidden)
+    assert "1 series of operations that decide nothing (--all shows them)" in said(hidden)
+    assert "zz " in said(hidden, every=True)
 
 
 def test_nothing_at_all_can_be_shown(said, build, make_run, make_record):
-    text = said(build([make_run([make_record(status="skipped")])]))
-    assert "passed over:" in text
-    assert "1 run, 0 series." in text
-
-
-@pytest.mark.parametrize("name", ["changed", "separate"])
-def test_the_page_is_whole_and_needs_nothing_else(request, name):
-    assert_whole(to_html(history_document(request.getfixturevalue(name))))
+    found = build([make_run([make_record(status="skipped")])])
+    assert "Not shown: 1 passed over" in said(found)
+    assert "- passed over: " in said(found, details=True)
 
 
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 2)
     many = changed.model_copy(update={"series": changed.series * 5})
     text = to_html(history_document(many))
-    assert text.count("<svg") == 2
+    assert text.count("<figure>") == 2
     assert "The first 2 series have figures" in text
 
 
@@ -132,6 +110,19 @@ def test_one_outlier_does_not_flatten_the_rest(height):
     found = height([1.0, 1.1, 1.2, 1.1, 40.0, 1.0, 1.2, 1.0])
     assert max(found) - min(found) > 60
     assert max(*found[:4], *found[5:]) - min(found) > 30
+
+
+def test_bars_are_level_where_little_changes():
+    def bars(*values):
+        runs = tuple(past(value) for value in values)
+        return sparkline(
+            PastSeries(
+                point_id="i", point="p", operation="save", kind="ratio", primary=True, runs=runs
+            )
+        )
+
+    assert bars(23.7e-3, 24.7e-3, 24.0e-3) == "▁▃▂"
+    assert bars(1.0, 1.01, 1.5) == "▁▁█"
 
 
 def test_the_code_under_test_is_named_and_our_own_commit_only_without_it():

@@ -120,11 +120,15 @@ def test_the_one_that_is_named_must_exist(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("suite_name: s", ": Invalid JSON"), ('{"schema_version": 2}', "")]
+    ("content", "said"),
+    [
+        ("suite_name: s", "not a noise passport of schema version 1: Invalid JSON"),
+        ('{"schema_version": 2}', "written by a newer orbax-bench"),
+    ],
 )
 def test_another_file_is_refused(tmp_path, content, said):
     (tmp_path / "other").write_text(content)
-    with pytest.raises(UserError, match=f"not a noise passport of schema version 1{said}"):
+    with pytest.raises(UserError, match=said):
         load(str(tmp_path / "other"))
 
 
@@ -195,6 +199,13 @@ def test_points_that_are_not_known_count_like_the_others(here, tmp_path, make_po
 def test_a_forecast_for_other_storage_says_that_nothing_is_known(here):
     said = forecast([here[0].point], GATE, from_records(here), "gs://bucket/run")
     assert "knows nothing like these points on gs" in said
+
+
+def test_a_forecast_of_cpu_times_says_that_the_passport_has_none(here, tmp_path):
+    gate = GateConfig(primary=("save", "save:cpu"))
+    said = forecast([here[0].point], gate, from_records(here), str(tmp_path))
+    assert said.endswith("the noise passport is of times, and save:cpu decides here.")
+    assert "calibrate" not in said
 
 
 def test_arms_with_workers_of_their_own_take_the_looks_of_lives(noisy_records):

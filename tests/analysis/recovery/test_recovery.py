@@ -7,12 +7,18 @@ import pytest
 
 from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
 from orbax_bench_core.analysis.verdicts import judge_run
-from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
+from orbax_bench_core.pages import to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.steps import Drills, publish_recovery
+from tests.support.shown import assert_tells, terminal
+
+
+def document_of(found):
+    return recovery_document(found, "out")
+
 
 SECONDS = {"notice": 0.1, "start": 2.0, "restore": 0.5, "first_step": 1.4}
 
@@ -66,13 +72,43 @@ def test_fewer_than_six_drills_have_no_interval(summarize, make_drill):
     two = summarize(*(make_drill(number, start=1.0 + number) for number in range(2)))
     start = two.series[0].phase("start")
     assert (start.low, start.high) == (None, None)
-    page = to_markdown(recovery_document(two))
-    assert "| fastest – slowest |" in page
-    assert "95 % interval |" not in page
     six = summarize(*(make_drill(number, start=1.0 + number) for number in range(6)), folder="six")
     start = six.series[0].phase("start")
     assert (start.low, start.high) == (1.0, 6.0)
-    assert "| 95 % interval |" in to_markdown(recovery_document(six))
+    page = to_markdown(document_of(six))
+    assert (
+        "| `start` | new processes, until JAX is up | 6 | 3.5 s | 1 s – 6 s | 1 s – 6 s |" in page
+    ), page
+
+
+def drills_of_arms(make_run, make_point, make_drill):
+    pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
+    return make_run(
+        [
+            make_drill(
+                2 * number + side, start=2.0 + side, of={"point": pair, "arm": arm, "block": number}
+            )
+            for number in range(10)
+            for side, arm in enumerate(("baseline", "candidate"))
+        ]
+    )
+
+
+def test_every_number_is_told(summarize, make_drill, make_crash, make_run, make_point):
+    drills = [make_drill(number, left=1, peers=6.3, start=1.0 + number) for number in range(6)]
+    assert_tells(summarize(*drills, added={"start": 60.0, "notice": 5.0}), document_of)
+    several = [
+        each.model_copy(
+            update={
+                "point": make_point(options={"a": n}, label=f"a={n}"),
+                "point_id": make_point(options={"a": n}, label=f"a={n}").id,
+            }
+        )
+        for n in range(5)
+        for each in drills
+    ]
+    assert_tells(summarize(*several, make_crash(6), folder="several"), document_of)
+    assert_tells(recovery_of(Run(drills_of_arms(make_run, make_point, make_drill))), document_of)
 
 
 def test_arms_end_alike_when_measured_and_when_judged_anew(make_run, make_point, make_drill):
@@ -98,8 +134,8 @@ def test_what_was_lost_and_left_is_kept_of_each_drill(summarize, make_drill):
     found = summarize(make_drill(lost=3, left=1), make_drill(1, lost=17, peers=6.3))
     (series,) = found.series
     assert (series.steps_lost, series.uncommitted, series.peers_s) == ((3, 17), (1, 0), (6.3,))
-    page = to_markdown(recovery_document(found))
-    assert "Steps lost: median 10, at most 17. 1 of 2 kills left a save uncommitted." in page
+    page = to_markdown(document_of(found))
+    assert "lost 10 steps in the median, at most 17 (each drill: 3, 17). 1 of 2 kills left" in page
     assert "the other processes noticed after 6.3 s" in page
 
 
@@ -107,15 +143,15 @@ def test_a_drill_that_failed_did_not_come_back(summarize, make_drill, make_crash
     found = summarize(make_drill(), make_crash(1))
     (series,) = found.series
     assert (series.drills, series.recovered) == (2, 1)
-    page = to_markdown(recovery_document(found))
-    assert "1 of 2 drills came back" in page
-    assert "VerificationError: w differs" in page
+    brief = terminal(document_of(found))
+    assert "✗ NOT BACK: 1 of 2 drills came back; VerificationError: w differs\n" in brief
+    assert brief.endswith("\nNext: orbax-bench report out\n")
 
 
 def test_without_verification_it_only_did_not_crash(summarize, make_drill):
     found = summarize(make_drill(verified="none"))
     assert not found.series[0].verified
-    assert "was not compared with anything" in to_markdown(recovery_document(found))
+    assert "? UNVERIFIED: after 4 s" in to_markdown(document_of(found))
 
 
 def test_seconds_that_were_given_stand_beside_what_was_measured(summarize, make_drill):
@@ -123,9 +159,9 @@ def test_seconds_that_were_given_stand_beside_what_was_measured(summarize, make_
     start, total = (found.series[0].phase(name) for name in ("start", "recovery"))
     assert (start.median, start.total) == (2.0, 62.0)
     assert total.total == pytest.approx(64.0)
-    assert "back after 64 s, 60 s of it given, the longest phase is start (62 s)" in to_markdown(
-        recovery_document(found)
-    )
+    brief = terminal(document_of(found))
+    assert "✓ RECOVERED: after 64 s, 60 s of it given, most of it start (62 s); 1 of 1" in brief
+    assert "\nNext: orbax-bench goodput --recovery 64s " in brief
 
 
 def test_bars_are_named_by_what_tells_them_apart(summarize, make_drill):
@@ -134,9 +170,9 @@ def test_bars_are_named_by_what_tells_them_apart(summarize, make_drill):
     long = "mesh=data2.fsdp4.tensor2,ckpt=llama+optimizer"
     names = (f"training_job[compilation_cache={kept},{long}]" for kept in ("off", "warm"))
     several = [series.model_copy(update={"name": name, "series_id": name}) for name in names]
-    page = to_html(recovery_document(found.model_copy(update={"series": tuple(several)})))
-    assert ">compilation_cache=off</text>" in page
-    assert ">compilation_cache=warm</text>" in page
+    page = to_html(document_of(found.model_copy(update={"series": tuple(several)})))
+    assert ">compilation_cache=off</span>" in page
+    assert ">compilation_cache=warm</span>" in page
 
 
 def test_a_run_without_a_drill_is_refused(summarize, make_record):
@@ -157,4 +193,3 @@ def test_three_files_are_written(make_run, make_drill):
     assert "given" in (run.root / "recovery.md").read_text()
     assert "<svg" in (run.root / "recovery.html").read_text()
     assert '"added": 5.0' in (run.root / "recovery.json").read_text()
-    assert to_html(recovery_document(recovery_of(Run(run))))

@@ -1,19 +1,19 @@
 """Growth per save, its interval, and the verdict on a limit."""
 
-import io
-
 import numpy as np
 import pytest
-from rich.console import Console
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
 from orbax_bench_core.analysis.soak.soak import Slope, saves_to_decide, slope_of, word_of
-from orbax_bench_core.analysis.soak.view import memory_figure
-from orbax_bench_core.document import print_document, to_html, to_markdown
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.records import Run
 from orbax_bench_core.steps import publish_soak
 from perf.soak.__main__ import SERIES, words_of
+from tests.support.shown import assert_tells, terminal
+
+
+def document_of(found):
+    return soak_document(found, "out")
 
 
 def slope(value, spread=0.01):
@@ -93,7 +93,7 @@ def test_a_leak_in_noise_is_found():
 def make_life(make_record):
     """Makes the record of one repeat with many saves of one process, each level a function."""
 
-    def make(saves=FEWEST, *, repeat=0, worker="host:1:1", operation="save", **levels):
+    def make(saves=FEWEST, *, repeat=0, worker="host:1:1", operation="save", of=None, **levels):
         given = {
             RSS: lambda save: 300.0,
             OPEN_FILES: lambda save: 14.0,
@@ -106,7 +106,7 @@ def make_life(make_record):
             for metric, level in given.items()
         ]
         samples += [Sample(operation, save, TIME, 0.1, "s") for save in range(saves)]
-        return make_record(repeat=repeat, samples=tuple(samples), worker=worker)
+        return make_record(of, repeat, samples=tuple(samples), worker=worker)
 
     return make
 
@@ -208,37 +208,56 @@ def test_a_table_has_a_row_per_level(judge, make_life):
 
 
 @pytest.mark.parametrize(
-    ("rss", "said"),
+    ("rss", "said", "then"),
     [
-        (lambda save: 300 + save, "The process keeps 1 MiB per save"),
-        (lambda save: 300 + 0.02 * save, "grows by 0.020 MiB per save"),
-        (lambda save: 300 + 0.1 * save, "choose another --limit"),
+        (
+            lambda save: 300 + save,
+            "✗ LEAK: the process keeps 1 MiB (1 to 1) per save",
+            "out --limit 1.2",
+        ),
+        (lambda save: 300 + 0.02 * save, "✓ PASS: the process keeps 0.020 MiB", None),
+        (lambda save: 300 + 0.1 * save, "more saves would not tell", "out --limit 0.12"),
+        (
+            lambda save: 300 + save * (save < 150),
+            "about 400 would tell",
+            "SUITE --saves 400 -o out",
+        ),
     ],
 )
-def test_pages_say_the_verdict_in_words(judge, make_life, rss, said):
-    document = soak_document(judge(make_life(rss=rss)))
-    assert said in to_markdown(document)
+def test_the_verdict_is_told_with_what_to_do_next(judge, make_life, rss, said, then):
+    brief = terminal(document_of(judge(make_life(rss=rss))))
+    assert said in " ".join(brief.split())
+    assert brief.endswith(f"\nNext: orbax-bench soak {then}\n" if then else "over 200 saves\n")
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_a_terminal_has_room_for_every_slope_and_verdict(judge, make_life, width):
-    soak = judge(make_life(rss=lambda save: 300 + 0.08 * save, anon=lambda save: 1000 - save / 3))
-    file = io.StringIO()
-    print_document(soak_document(soak), Console(file=file, width=width, force_terminal=True))
-    table = file.getvalue()
-    assert "0.080 [0.080, 0.080]" in table
-    assert "-0.333 [-0.333, -0.333]" in table
-    assert table.count("PASS") == 4  # memory, files and threads, and the verdict of all
-    assert ("limit" in table.splitlines()[1]) is (width == 120)
+def test_after_a_failure_the_headline_says_why_it_is_no_pass(judge, make_life, make_record):
+    failed = make_record(repeat=1, status="failed", error={"type": "OSError", "message": "gone"})
+    brief = terminal(document_of(judge(make_life(), failed)))
+    assert "? INCONCLUSIVE: 1 repeat failed, so this is not a pass; until then the" in brief
+    assert "OSError: gone" in brief
+
+
+def test_every_number_is_told(judge, make_life, make_point):
+    levels = {"rss": lambda save: 300 + 0.08 * save, "anon": lambda save: 1000 - save / 3}
+    levels["device"] = lambda save: 2.0 + (save % 7) / 1024
+    assert_tells(judge(make_life(50, worker="a"), make_life(repeat=1, **levels)), document_of)
+    grown = judge(make_life(rss=lambda save: 300 + save * (save < 150)))
+    assert grown.series[0].needed is not None
+    assert_tells(grown, document_of)
+    several = [
+        make_life(of=make_point(options={"a": number}, label=f"a={number}"), rss=levels["rss"])
+        for number in range(5)
+    ]
+    assert_tells(judge(*several), document_of)
 
 
 def test_means_of_saves_are_drawn_in_the_middle_of_theirs(judge, make_life):
     """Of 1,000 saves three at a time are drawn, and the level of each save is its number."""
-    (series,) = judge(make_life(1000, rss=lambda save: float(save + 1))).series
-    drawn, grown, _ = memory_figure(series, 0.1).axes[0].lines
-    assert len(drawn.get_xdata()) == 334
-    assert list(drawn.get_xdata()) == list(drawn.get_ydata())
-    assert list(grown.get_xdata()) == pytest.approx(list(grown.get_ydata()), abs=15)
+    document = document_of(judge(make_life(1000, rss=lambda save: float(save + 1))))
+    _, drawn, grown, _ = document.summary[0].marks
+    assert len(drawn.at) == 334
+    assert all(save == level for save, level in drawn.at)
+    assert all(level == pytest.approx(save, abs=15) for save, level in grown.at)
 
 
 @pytest.mark.slow
@@ -249,4 +268,3 @@ def test_three_files_are_written_and_read_anew_with_another_limit(make_run, make
     assert "LEAK" in (run.root / "soak.md").read_text()
     assert "<svg" in (run.root / "soak.html").read_text()
     assert '"word": "LEAK"' in (run.root / "soak.json").read_text()
-    assert to_html(soak_document(soak_of(Run(run))))

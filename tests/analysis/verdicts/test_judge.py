@@ -68,6 +68,18 @@ def test_an_operation_that_is_not_primary_decides_nothing(paired_records, pair, 
     assert by_name["save"].false_discovery is None
 
 
+@pytest.mark.parametrize(("minutes", "blocks", "limit"), [(0.1, 5, None), (30.0, 20, 0.1)])
+def test_a_pass_says_which_stalls_and_failures_it_had_no_time_to_look_for(
+    paired_records, pair, info, minutes, blocks, limit
+):
+    info = info.model_copy(update={"gate": GateConfig(limit_minutes=minutes)})
+    found = report(info, [evidence_of(pair, repeats_of(paired_records(blocks, save=1.0)), info)])
+    (point,) = found.points
+    assert (found.word, point.failures.limit) == ("PASS", limit)
+    assert point.operations[0].verdict.stalls.limit == limit
+    assert ("`gate.limit_minutes` (0.1)" in headline(found)) == (limit is None)
+
+
 def test_primary_operations_come_first(paired_records, pair, info):
     found = judge_point(pair, repeats_of(paired_records(prepare=1.0, load=1.0, save=1.0)), info)
     assert [one.operation for one in found.operations] == ["save", "load", "prepare"]

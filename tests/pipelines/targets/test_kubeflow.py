@@ -310,6 +310,7 @@ def test_the_submitter_is_told_the_verdict_and_where_the_report_is(
     assert "REGRESSION: save takes 26 % longer" in done.out
     fetched = f"pipeline report run-1 --target kfp --set endpoint={regressed.url} -o report.html"
     assert f"Report: orbax-bench {fetched}" in done.out
+    assert "see its steps" not in done.out
     assert webhook.states == ["REGRESSION"]
 
 
@@ -350,3 +351,55 @@ def test_a_step_that_cannot_start_is_named_with_the_reason_of_kubernetes(
     told = [f"The pipeline failed: failed: {said}"] if ended == "FAILED" else []
     assert done.code == len(told), done.err
     assert [line for line in done.out.splitlines() if "has not started" in line] == [said, *told]
+
+
+def test_a_service_that_fails_for_a_while_is_asked_again(pipeline_command, suite, monkeypatch):
+    class Restarted(fakes.FakeKubeflow):
+        def answer(self, received):
+            asked = len(self.bodies("GET", "/runs/run-1"))
+            if received.path.endswith("v2beta1/runs/run-1") and asked in range(3, 6):
+                return fakes.UNWELL
+            return super().answer(received)
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with Restarted(("RUNNING", "SUCCEEDED")).serving() as server:
+        done = pipeline_command(*arguments("run", suite, server))
+    assert done.code == 0, done.err
+    [said] = [line for line in done.out.splitlines() if "answered 503" in line]
+    assert said.endswith("it is asked again for 10 minutes")
+
+
+@pytest.mark.parametrize("deleted", ["run", "workflow"])
+def test_a_run_that_somebody_deletes_ends_the_wait_with_what_was_seen(
+    pipeline_command, suite, monkeypatch, webhook, deleted
+):
+    """Of a workflow that is deleted Kubeflow learns nothing: the run stays RUNNING for ever."""
+    nodes = [
+        {"name": f"x(0).root(0).{name}", "type": "Pod", "phase": phase}
+        | {"id": f"wf-{number}", "templateName": "impl"}
+        for number, (name, phase) in enumerate(
+            [
+                ("begin-run(0).executor(0)", "Succeeded"),
+                ("run-sweep-point(0).executor(0)", "Running"),
+                ("run-sweep-point-driver(0)", "Succeeded"),
+            ]
+        )
+    ]
+    states = ("RUNNING", "RUNNING", "DELETED" if deleted == "run" else "RUNNING")
+    server, slept = fakes.FakeKubeflow(states, {"wf-impl-1": "measuring"}, nodes), []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 2:
+            server.logs.clear()
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with server.serving():
+        done = pipeline_command(*arguments("run", suite, server, "--notify", webhook.url))
+    assert done.code == 1, done.err
+    [said] = [line for line in done.out.splitlines() if "The pipeline failed" in line]
+    assert f"the {'workflow of the ' * (deleted == 'workflow')}run run-1 was deleted" in said
+    assert said.endswith("seen last: running, begin-run succeeded, run-sweep-point running")
+    assert sum(slept) == (20 if deleted == "run" else 190)
+    [(_, message)] = webhook.posted
+    assert (message["state"], "was deleted" in message["lines"][0]) == ("FAILED", True)

@@ -402,33 +402,32 @@ def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_comman
     assert children["childContexts"] == [f"{vertex.parent}/metadataStores/default/contexts/run-1"]
 
 
-def test_an_experiment_compares_runs_by_their_medians_and_verdicts(
+def test_an_experiment_compares_runs_that_failed_too_by_their_state_medians_and_ratios(
     vertex, pipeline_command, suite, make_paired_run
 ):
-    """As Google's client reads them: from the metadata of what the steps of a run put out."""
+    """As Google's client reads them: from the metadata of what the steps of a run put out.
+
+    A step that fails puts nothing out, and judge-run fails by a regression: `finish` does then.
+    """
     suite.write_text(f"{suite.read_text()}\n{ARMS}\n")
     given = (*sets("experiment=nightly"), "--pipeline", "regression")
     done = pipeline_command(*arguments("submit", suite, vertex, *given))
     assert done.code == 0, done.err
-    root = str(make_paired_run(0, 2.0).root)
-    compared = finishing.compare_baseline(root).named
-    made = {
-        **finishing.aggregate(root).named,
-        **{name: compared[name] for name in ("verdicts", "comparison", "ratios")},
-    }
+    made = finishing.finish(str(make_paired_run(0, 2.0).root), status="FAILED").named
     [job] = vertex.bodies("POST", "/pipelineJobs")
-    kinds = job["pipelineSpec"]["components"]["comp-judge-run"]["outputDefinitions"]["artifacts"]
-    for name in made.keys() & kinds.keys():
+    kinds = job["pipelineSpec"]["components"]["comp-finish"]["outputDefinitions"]["artifacts"]
+    assert kinds.keys() == made.keys()
+    for name, kind in kinds.items():
         body = {
             "name": f"{vertex.parent}/metadataStores/default/artifacts/{name}",
             "metadata": dict(made[name].metadata),
-            **kinds[name]["artifactType"],
+            **kind["artifactType"],
         }
         parsed(body, types.Artifact)
         vertex.artifacts.append(body)
     frame = aiplatform.get_experiment_df("nightly", include_time_series=False)
     [row] = frame.to_dict("records")
-    assert row["metric.verdict"] == "REGRESSION"
+    assert (row["metric.state"], row["metric.verdict"]) == ("REGRESSION", "REGRESSION")
     for ends in ("-baseline save s", "-candidate save s", " save ratio"):
         [value] = [row[name] for name in row if name.endswith(ends)]
         assert value > 0
@@ -443,14 +442,28 @@ def test_a_run_is_waited_for(pipeline_command, suite, tmp_path, monkeypatch, sta
     assert f": {word}" in done.out
 
 
+def test_a_run_that_somebody_deletes_ends_the_wait(pipeline_command, suite, monkeypatch):
+    server = fakes.FakeVertex(state=3)
+    monkeypatch.setattr("time.sleep", lambda _: server.jobs.clear())
+    with server.serving():
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+        done = pipeline_command(*arguments("run", suite, server))
+    assert done.code == 1, done.err
+    assert "was deleted; seen last: running" in done.out
+
+
+@pytest.mark.parametrize("judged", [True, False])
 def test_the_submitter_is_told_the_verdict_and_fetches_the_report(
-    pipeline_command, suite, monkeypatch, tmp_path
+    pipeline_command, suite, monkeypatch, tmp_path, judged
 ):
     told = RunEnding.of("REGRESSION", ("save takes 26 % longer",), "gs://b/out", b"")
     (tmp_path / "report.html").write_bytes(b"<html>page")
+    if judged:
+        (tmp_path / "verdicts.html").write_bytes(b"<html>verdicts")
     outputs = {
         "ending": {"artifacts": [{"uri": "gs://b/ending.md", "metadata": told.metadata}]},
         "report": {"artifacts": [{"uri": str(tmp_path / "report.html")}]},
+        "verdicts_report": {"artifacts": [{"uri": str(tmp_path / "verdicts.html")}]},
     }
     finish = {"taskId": "9", "taskName": "finish", "outputs": outputs}
     parsed(finish, types.PipelineTaskDetail)
@@ -465,7 +478,8 @@ def test_the_submitter_is_told_the_verdict_and_fetches_the_report(
         run_id = name.rpartition("/")[2]
         fetched = pipeline_command("report", run_id, *target(server), "-o", page)
     assert f"pipeline report {run_id} --target vertex" in done.out
-    assert (fetched.code, page.read_bytes()) == (3, b"<html>page")
+    assert fetched.code == 3
+    assert page.read_bytes() == (b"<html>verdicts" if judged else b"<html>page")
 
 
 def test_a_refusal_is_one_line_and_exit_code_1(pipeline_command, suite, monkeypatch):

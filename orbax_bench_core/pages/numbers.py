@@ -5,9 +5,10 @@ import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
-from orbax_bench_core.document.elements import Axis
+Ticks: TypeAlias = tuple[tuple[float, str], ...]
+"""Ticks of an axis: place in percent of its length from its low end, and label."""
 
 UNIT: Final = r"(?:µs|ms|s|min|h|B|[KMGT]iB|[KMGT]iB/s|%)(?![\w/])"
 """Pattern of a unit behind a number and a space, which no line break parts."""
@@ -31,6 +32,25 @@ def wait(minutes: float) -> str:
 def percent(ratio: float | None) -> str:
     """Returns a ratio in percent; a dash when there is none."""
     return "–" if ratio is None else f"{ratio * 100:.0f} %"
+
+
+def change(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """Returns by how much a ratio differs from 1, with its interval: `+5 % (-8 to +16 %)`.
+
+    Beyond threefold it is a ratio, such as `3.4x`.
+    """
+    ends = [end for end in (low, high) if end is not None and math.isfinite(end) and end > 0]
+    if not all(1 / 3 < each < 3 for each in (ratio, *ends)):
+        said, between = f"{digits(ratio)}x", [digits(end) for end in ends]
+        unit = "x"
+    else:
+        said, between = f"{100 * (ratio - 1):+.0f} %", [f"{100 * (end - 1):+.0f}" for end in ends]
+        unit = " %"
+    if len(between) == 2:
+        return f"{said} ({between[0]} to {between[1]}{unit})"
+    if not between:
+        return said
+    return f"{said} ({'at least' if low in ends else 'at most'} {between[0]}{unit})"
 
 
 def num_bytes(value: float) -> str:
@@ -95,7 +115,7 @@ class Scale:
             share = (value - self.low) / (self.high - self.low)
         return 100 * min(max(share, 0.0), 1.0)
 
-    def axis(self, written: Callable[[float], str]) -> Axis:
+    def axis(self, written: Callable[[float], str]) -> Ticks:
         """Returns a few round ticks; `written` writes a number with its unit."""
         ticks: dict[float, str] = {}
         for value in self._round():

@@ -1,0 +1,35 @@
+"""Answers for people: one `Document`, shown on a terminal, as Markdown and as a page."""
+
+from orbax_bench_core.pages.elements import Axis as Axis
+from orbax_bench_core.pages.elements import Callout as Callout
+from orbax_bench_core.pages.elements import Cell as Cell
+from orbax_bench_core.pages.elements import Chart as Chart
+from orbax_bench_core.pages.elements import Code as Code
+from orbax_bench_core.pages.elements import Column as Column
+from orbax_bench_core.pages.elements import Details as Details
+from orbax_bench_core.pages.elements import Document as Document
+from orbax_bench_core.pages.elements import Element as Element
+from orbax_bench_core.pages.elements import Mark as Mark
+from orbax_bench_core.pages.elements import Role as Role
+from orbax_bench_core.pages.elements import Row as Row
+from orbax_bench_core.pages.elements import Section as Section
+from orbax_bench_core.pages.elements import Table as Table
+from orbax_bench_core.pages.elements import Text as Text
+from orbax_bench_core.pages.elements import Tone as Tone
+from orbax_bench_core.pages.elements import axis as axis
+from orbax_bench_core.pages.elements import code as code
+from orbax_bench_core.pages.elements import columns as columns
+from orbax_bench_core.pages.elements import named_axis as named_axis
+from orbax_bench_core.pages.html import to_html as to_html
+from orbax_bench_core.pages.markdown import to_markdown as to_markdown
+from orbax_bench_core.pages.numbers import UNIT as UNIT
+from orbax_bench_core.pages.numbers import Scale as Scale
+from orbax_bench_core.pages.numbers import change as change
+from orbax_bench_core.pages.numbers import count as count
+from orbax_bench_core.pages.numbers import digits as digits
+from orbax_bench_core.pages.numbers import num_bytes as num_bytes
+from orbax_bench_core.pages.numbers import percent as percent
+from orbax_bench_core.pages.numbers import seconds as seconds
+from orbax_bench_core.pages.numbers import table_cell as table_cell
+from orbax_bench_core.pages.numbers import wait as wait
+from orbax_bench_core.pages.terminal import print_document as print_document
