@@ -46,7 +46,7 @@ _STARTING = ("", "ContainerCreating", "PodInitializing")
 """What Argo notes of a pod that is about to start."""
 _NO_LOG: Final = '{"error_message":'
 _GONE_S: Final = 180.0
-"""Seconds for which a running pod has no log, after which its workflow was deleted.
+"""Seconds for which a running pod, whose log was read before, has none: its workflow was deleted.
 
 Argo tries a pod that was lost again, after minutes at most.
 """
@@ -253,7 +253,7 @@ class _Course:
         self._pods: list[StepPod] = []
         self._waiting: dict[str, str] = {}  # why steps have not started, at the last look
         self._told = set[str]()  # steps of which that was said
-        self._has_logs = False  # whether the service can read any
+        self._heard = set[str]()  # pods whose log the service has read while they ran
         self._silent = 0
 
     def look(self, run: kfp_server_api.V2beta1Run, pods: list[StepPod]) -> None:
@@ -274,10 +274,12 @@ class _Course:
     def silences(self, running: str, log: str | None) -> int:
         """Returns how many looks in a row have found a running pod, and no log of it.
 
-        A pod that runs has one, although it may be empty. A service may not be able to read logs.
+        Only a pod whose log was read before can lose it: many a service may read what is archived
+        of steps that have ended, and no log of one that runs.
         """
-        self._has_logs |= log is not None
-        self._silent = self._silent + 1 if running and log is None and self._has_logs else 0
+        if log is not None:
+            self._heard.add(running)
+        self._silent = self._silent + 1 if log is None and running in self._heard else 0
         return self._silent
 
     @property

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 import warnings
 from pathlib import Path
@@ -165,6 +166,12 @@ class Cluster:
             for pod in self.pods_of(run_id)
             if pod.status.phase == "Running"
         }
+
+    def has_log(self, run_id, pod):
+        """Says whether the service reads the log of a running pod, which takes a role for it."""
+        path = f"apis/v1alpha1/runs/{run_id}/nodes/{pod.metadata.name}/log"
+        with urllib.request.urlopen(f"{self.given['CLUSTER_ENDPOINT']}/{path}") as answer:
+            return not answer.read().startswith(b'{"error_message":')
 
     def seconds_of(self, run_id):
         """Returns how long a run took, as Kubeflow says."""

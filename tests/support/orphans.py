@@ -22,7 +22,7 @@ from tests.support.processes import FAKE_CLI, REAL_CLI, plain_environment, start
 SCRIPTED = """
 suite_name: orphan
 num_repeats: 3
-execution: {retries: 0, warmups: 0, keep_data: true}
+execution: {retries: 0, warmups: 0, keep_data: true, rounds_per_process: 3}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
 benchmarks:
   - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.2, save_s: [0.1, 0.2]}}
@@ -30,7 +30,7 @@ benchmarks:
 REAL = """
 suite_name: orphan
 num_repeats: 3
-execution: {retries: 0, warmups: 0, keep_data: true}
+execution: {retries: 0, warmups: 0, keep_data: true, rounds_per_process: 3}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [1024, 512]}}}
 benchmarks: [{generator: save_restore, options: {}}]
 """

@@ -403,3 +403,30 @@ def test_a_run_that_somebody_deletes_ends_the_wait_with_what_was_seen(
     assert sum(slept) == (20 if deleted == "run" else 190)
     [(_, message)] = webhook.posted
     assert (message["state"], "was deleted" in message["lines"][0]) == ("FAILED", True)
+
+
+def test_a_long_step_whose_log_the_service_may_not_read_is_waited_for(
+    pipeline_command, suite, monkeypatch
+):
+    """A role without `pods/log`, as seen: archived logs of ended steps are read all the same."""
+    names = [("begin-run", "Succeeded"), ("run-sweep-point", "Running")]
+    nodes = [
+        {"name": f"x(0).root(0).{name}(0).executor(0)", "type": "Pod", "phase": phase}
+        | {"id": f"wf-{number}", "templateName": "impl"}
+        for number, (name, phase) in enumerate(names)
+    ]
+    states = ("RUNNING",) * 40 + ("SUCCEEDED",)
+    server, slept = fakes.FakeKubeflow(states, {"wf-impl-0": "begun"}, nodes), []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 1:  # the step before is noted as running a while after its end
+            nodes[0]["phase"] = "Running"
+        if len(slept) == 2:
+            nodes[0]["phase"] = "Succeeded"
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with server.serving():
+        done = pipeline_command(*arguments("run", suite, server))
+    assert "was deleted" not in done.out
+    assert sum(slept) >= 390
