@@ -258,7 +258,7 @@ def test_a_preempted_slice_is_followed_through_its_restart(launched, cluster, ca
         cluster.pod("ob-tiny-hosts-0-0-later", index=0, running={})
         cluster.status(restarts=1)
 
-    cluster.script = [running, preempted, nothing, completed]
+    cluster.script = [running, nothing, nothing, preempted, nothing, completed]
     cluster.logs[HEAD, False] = ["2026-01-02T03:04:05.000000001Z first life"]
     cluster.logs["ob-tiny-hosts-0-0-later", False] = ["2026-01-02T03:05:05.000000001Z second life"]
     assert launched.run() == 0
