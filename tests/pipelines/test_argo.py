@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from orbax_bench_core.exit_codes import RETRIED, Exit
-from tests.support.processes import FAKE_CLI, ROOT, start_cli
+from tests.support.processes import FAKE_CLI, ROOT, plain_environment, start_cli
 
 WORKFLOW = yaml.safe_load((ROOT / "examples" / "argo" / "sweep.yaml").read_text())
 TEMPLATES = {template["name"]: template for template in WORKFLOW["spec"]["templates"]}
@@ -38,6 +38,7 @@ def test_a_lost_step_fails_the_run_and_an_exit_handler_reports():
 @pytest.mark.slow
 def test_its_commands_in_its_order_leave_a_complete_run(tmp_path):
     (tmp_path / "suite.yaml").write_text(SUITE)
+    alone = plain_environment(LOCK_FILE=str(tmp_path / "lock"))
     known = {"workflow.name": "run", "workflow.uid": "1"}
     known["workflow.parameters.suite"] = str(tmp_path / "suite.yaml")
     known |= {"workflow.parameters.runs": str(tmp_path)}
@@ -51,7 +52,9 @@ def test_its_commands_in_its_order_leave_a_complete_run(tmp_path):
             for one in task.get("arguments", {}).get("parameters", ()):
                 given[f"inputs.parameters.{one['name']}"] = _filled(one["value"], given)
             words = [*template["container"]["command"][1:], *template["container"]["args"]]
-            process = start_cli(*(_filled(word, given) for word in words), cli=FAKE_CLI)
+            process = start_cli(
+                *(_filled(word, given) for word in words), cli=FAKE_CLI, environment=alone
+            )
             out, _ = process.communicate(timeout=120)
             assert process.returncode == 0, out
         for one in template.get("outputs", {}).get("parameters", ()):
