@@ -6,6 +6,9 @@ each and their ratios. `--kept` also runs with `--keep-data`, which says what it
 save has memory of its own; `--unsynced` also has a loop that does not wait until nothing is left to
 write, which says what that wait is worth to a save.
 
+Last, a worker saves in turn as a repeat and as a bare save of the same tree in its own process,
+which leaves out what two processes differ in: the CPU time of the two is compared.
+
 The loop is what a training job with `max_to_keep: 1` does between two steps: a save with the
 options of the run, the last checkpoint deleted, and nothing left to write, since steps take longer
 than that. It saves the tree of the run, under the allocator of a worker, and loads what it saved,
@@ -13,6 +16,7 @@ as the run does, outside the clock.
 """
 
 import argparse
+import functools
 import json
 import os
 import shutil
@@ -24,14 +28,15 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final, Literal
 
-from orbax_bench_core.measure import TIME
+from orbax_bench_core import authoring
+from orbax_bench_core.measure import TIME, Metrics
 from orbax_bench_core.state import StateCache
 from orbax_bench_core.sweep import allocator_settings
 from perf.figure import end, paired_table
 from perf.pairing import Figure, milliseconds
 from perf.probe import Setting
 from perf.process import FROM_SOURCE, our_command, printed, run
-from perf.repeats import OPTIONS, saving_point, target_of
+from perf.repeats import OPTIONS, perform, point_of, saving_point, target_of
 
 TARGET: Final = 1.05
 SIZES: Final = (8, 64)
@@ -42,6 +47,10 @@ CPU: Final = "0_basics/cpu_s"
 Command = Literal["run", "ab"]
 
 _SAVES: Final = 20
+_TURNS: Final = 40
+_PROGRAM: Final = (
+    "import json; from perf import run_cost; print(json.dumps(run_cost.save_in_turn({})))"
+)
 _WARMUPS: Final = 1
 _ENVIRONMENT: Final = {**FROM_SOURCE, "JAX_ENABLE_X64": "true"}
 _OPERATION: Final = "save"
@@ -63,6 +72,18 @@ def figures(
         found += _figures(setting, mib, "run", "--keep-data")
     for mib in sizes if unsynced else ():
         found += _figures(setting, mib, "run", loop="a bare loop without sync")
+    for mib in sizes:
+        command = [sys.executable, "-c", _PROGRAM.format(mib)]
+        taken = setting.pairs(f"{mib} MiB: turns in a worker", functools.partial(printed, command))
+        found.append(
+            taken.figure(
+                f"{mib} MiB save of a repeat over a bare one in turn in its process, CPU",
+                "ms",
+                milliseconds("repeat"),
+                TARGET,
+                beside=milliseconds("bare"),
+            )
+        )
     return found
 
 
@@ -94,18 +115,17 @@ def _of_command(mib: int, command: Command, flags: Sequence[str]) -> dict[str, f
             environment=_ENVIRONMENT,
             keep_output=True,
         )
-        samples = [
-            sample
-            for record in Path(folder).glob("run/records/**/repeat_*/host_0.json")
-            for sample in json.loads(record.read_text())["samples"]
-            if sample["operation"] == _OPERATION
-        ]
-        return {
-            metric: statistics.median(
-                sample["value"] for sample in samples if sample["metric"] == metric
-            )
-            for metric in (TIME, CPU)
-        }
+        return {metric: _median(Path(folder), metric) for metric in (TIME, CPU)}
+
+
+def _median(folder: Path, metric: str) -> float:
+    """Returns the median of a metric of the saves that are recorded below a folder."""
+    return statistics.median(
+        sample["value"]
+        for record in folder.glob("run/records/**/repeat_*/host_0.json")
+        for sample in json.loads(record.read_text())["samples"]
+        if (sample["operation"], sample["metric"]) == (_OPERATION, metric)
+    )
 
 
 def _suite(mib: int, command: Command) -> dict[str, Any]:
@@ -150,6 +170,40 @@ def save_again_and_again(mib: int, *, synced: bool = True) -> dict[str, float]:
             spent.append(process_time() - used)
             jax.block_until_ready(ocp.load(path, target))
     return {TIME: statistics.median(taken[_WARMUPS:]), CPU: statistics.median(spent[_WARMUPS:])}
+
+
+_bare_s: list[float] = []
+"""CPU seconds of each save of `BareSave`."""
+
+
+@authoring.benchmark_options(authoring.BenchmarkOptions)
+class BareSave(authoring.BenchmarksGenerator):
+    """A save and a load as an author would write them without any framework."""
+
+    def test_fn(self, context: authoring.TestContext) -> authoring.TestResult:
+        """Notes the CPU seconds of the save, and measures nothing."""
+        import jax
+        from orbax.checkpoint import v1 as ocp
+
+        metrics, path = Metrics(), context.path / "bare"
+        with OPTIONS().orbax_context():
+            used = process_time()
+            ocp.save_async(path, context.pytree).result()
+            _bare_s.append(process_time() - used)
+            jax.block_until_ready(ocp.load(path, target_of(context.pytree)))
+        with metrics.measure("nothing", ["time"]):
+            pass
+        return authoring.TestResult(metrics=metrics)
+
+
+def save_in_turn(mib: int) -> dict[str, float]:
+    """Returns the median CPU seconds of a save in a repeat, and of a bare one after each."""
+    saving = saving_point(shape=(mib, 2**18))
+    bare = point_of("perf.run_cost.BareSave", shape=(mib, 2**18))
+    with tempfile.TemporaryDirectory() as folder:
+        perform([saving, bare] * (_WARMUPS + _TURNS), Path(folder))
+        taken = _median(Path(folder), CPU)
+    return {"repeat": taken, "bare": statistics.median(_bare_s[_WARMUPS:])}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
