@@ -36,7 +36,9 @@ class Airflow:
         if not (environment / "ready").exists():
             shutil.rmtree(environment, ignore_errors=True)
             python = environment / "bin" / "python"
-            install = [*uv, "pip", "install", "--quiet", "--python", python]
+            # The first DAG would compile all that it needs, in the time that it has to be read.
+            quiet = ["--quiet", "--compile-bytecode"]
+            install = [*uv, "pip", "install", *quiet, "--python", python]
             for command in (
                 [*uv, "venv", "--quiet", environment],
                 [*install, *AIRFLOW],
@@ -49,7 +51,12 @@ class Airflow:
         return found
 
     def variables(self, **more):
-        own = {"AIRFLOW_HOME": str(self.home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+        own = {
+            "AIRFLOW_HOME": str(self.home),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            # 30 s by default, which a busy machine takes to import the provider of Kubernetes.
+            "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
+        }
         return {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"} | own | more
 
     def run(self, program, *words, **variables):
