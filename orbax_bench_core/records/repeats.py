@@ -10,15 +10,9 @@ from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import CPU, OF_CPU, TIME, block_name
-from orbax_bench_core.records.record import (
-    PEER_FAILED,
-    Attempt,
-    ErrorInfo,
-    Record,
-    Status,
-    Verified,
-    weakest,
-)
+from orbax_bench_core.records.errors import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records.record import Attempt, Record, Status
+from orbax_bench_core.records.verified import Verified, weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 

@@ -1,14 +1,13 @@
 """Run directory: records, `run.json`, logs and checkpoint data of one run."""
 
-import concurrent.futures
 import contextlib
 import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import pydantic
 
@@ -20,25 +19,20 @@ from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records import reading
 from orbax_bench_core.records.reading import read_point
-from orbax_bench_core.records.record import Record, parsed_record
+from orbax_bench_core.records.record import Record, parse_record
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import (
     ENGINE_RUN,
     RunFile,
     RunInfo,
     RunStatus,
-    begun,
-    continued,
-    parsed_engine_run,
-    parsed_info,
+    begin_info,
+    continue_info,
+    parse_engine_run,
+    parse_info,
 )
-from orbax_bench_core.records.versions import OtherVersion, check_version, parsed_file
+from orbax_bench_core.records.versions import OtherVersion, parsed_file
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
-
-_AT_ONCE: Final = 16
-"""An object store answers many requests at once as fast as one."""
-_AT_ONCE_HERE: Final = 4
-"""Records that are held at once where a disk has them."""
 
 Result = TypeVar("Result", bound=files.ResultModel)
 
@@ -121,11 +115,11 @@ class RunDirectory:
         The rules of a comparison and the design of its pairs are frozen once one of its operations
         is recorded.
         """
-        info = begun(loaded, expansion, code or CodeUnderTest(), process_noise)
+        info = begin_info(loaded, expansion, code or CodeUnderTest(), process_noise)
         earlier = self.read_info() if self.exists() else None
         if earlier is not None:
             judged = earlier.paired and any(map(self.has_repeats, earlier.expansion.points))
-            info = continued(earlier, info, str(self.root), judged=judged)
+            info = continue_info(earlier, info, str(self.root), judged=judged)
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
@@ -135,8 +129,8 @@ class RunDirectory:
     @property
     def engine_run(self) -> str:
         """Id of the engine's run that this is of; empty if none was noted."""
-        data = self._read(self.root / ENGINE_RUN, files.MAX_BYTES)
-        return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
+        data = reading.read_file(self.root / ENGINE_RUN, files.MAX_BYTES)
+        return "" if data is None else parse_engine_run(data, str(self.root / ENGINE_RUN))
 
     def refuse_other(self, engine_run: str, *, go_on: bool = False) -> None:
         """Refuses a folder in which another run of an engine has begun, unless it goes on with it.
@@ -189,7 +183,7 @@ class RunDirectory:
 
     def read_info(self) -> RunInfo:
         """Reads `run.json`."""
-        data = self._read(self._info_path, files.MAX_BYTES)
+        data = reading.read_file(self._info_path, files.MAX_BYTES)
         if data is None:
             there = "it has no run.json" if self.root.is_dir() else "it is a file"
             why = there if self.root.exists() else "it does not exist"
@@ -197,7 +191,7 @@ class RunDirectory:
                 f"{self.root} is not a run directory: {why}; give one that `orbax-bench run` has "
                 "made"
             )
-        info = parsed_info(data, str(self._info_path))
+        info = parse_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info
 
@@ -206,7 +200,7 @@ class RunDirectory:
     ) -> Result | None:
         """Returns the content of a file next to the records, or None if there is no such file."""
         path = self.root / name
-        data = self._read(path, files.MAX_BYTES)
+        data = reading.read_file(path, files.MAX_BYTES)
         if data is None:
             return None
         try:
@@ -237,11 +231,11 @@ class RunDirectory:
         """
         place = reading.RecordPlace(point.id, repeat, warmup, host)
         path = self.root / place.path
-        data = self._read(path)
+        data = reading.read_file(path)
         if data is None:
             return None
         try:
-            record = parsed_record(data)
+            record = parse_record(data)
         except OtherVersion as other:
             raise UserError(Problem(str(other), file=str(path))) from None
         return None if record is None or reading.misplaced(record, place, self.run_id) else record
@@ -282,20 +276,10 @@ class RunDirectory:
         """Files among the records that are no records of this run, a line each, as far as read."""
         return reading.stray_lines(sorted(itertools.chain(*self._left_out.values())), self.root)
 
-    def clear_abandoned(self, entries: Iterable[SweepEntry]) -> None:
-        """Deletes what writers that were killed have left among the records of some entries."""
-        if "://" in str(self.root):  # an object store shows no object that is not complete
-            return
-        for entry in entries:
-            for path in Path(self.root / "records" / entry.id).glob("*/.*.tmp"):
-                with contextlib.suppress(OSError):  # it lies behind a link
-                    files.refuse_links(path, self.root)
-                    if files.is_abandoned(path):
-                        path.unlink(missing_ok=True)
-
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
-        data = self._read(self.root / reading.RecordPlace(point.id, repeat, False, host).path)
+        place = reading.RecordPlace(point.id, repeat, False, host)
+        data = reading.read_file(self.root / place.path)
         return "" if data is None else files.digest(data)
 
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
@@ -319,12 +303,12 @@ class RunDirectory:
             if before is None:
                 continue
             try:
-                there = parsed_record(before)
+                there = parse_record(before)
             except OtherVersion as other:
                 raise AlreadyRecorded(f"{path} is {other}") from None
             wrong = "" if there is None else reading.misplaced(there, place, record.run_id)
             if there is None or (wrong and right is not None):
-                files.create_exclusively(_aside(path, before), before)
+                files.create_exclusively(reading.aside_path(path, before), before)
             else:
                 final = there.finished and files.digest(before) != replaces
                 kept = wrong or ("final" if final else "")
@@ -333,53 +317,10 @@ class RunDirectory:
             if files.swap(path, before, data):
                 return record
 
-    def check_versions(
-        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
-    ) -> None:
-        """Checks that every record of some points and pairs is of a schema version that is read."""
-        paths = [
-            self.root / place.path
-            for entry in entries
-            for place in reading.places_of(self.root, entry.id)
-        ]
-        at_once = _AT_ONCE if "://" in str(self.root) else _AT_ONCE_HERE
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            for path, aside in zip(paths, pool.map(self._checked, paths), strict=True):
-                if say is not None and aside:
-                    say(
-                        f"{path} is torn: its repeat is measured again, and the file kept beside "
-                        f"it as {aside}"
-                    )
-
-    def _checked(self, path: AnyPath) -> str:
-        """Returns the name under which a record is kept if it is torn; empty for a whole one."""
-        data = self._read(path)
-        if data is None:
-            return ""
-        try:
-            check_version(data)
-        except OtherVersion as other:
-            raise UserError(Problem(str(other), file=str(path))) from None
-        return _aside(path, data).name if _ends_early(data) else ""
-
     def next_warmup(self, point: SweepEntry) -> int:
         """Returns the first warm-up index of `point` after all that have a record."""
         made = [place.repeat for place in reading.places_of(self.root, point.id) if place.warmup]
         return max(made, default=-1) + 1
-
-    def lost(self, places: Iterable[tuple[str, int]]) -> list[str]:
-        """Returns the folders of those of some repeats, by point and index, without a record."""
-        indices: dict[str, set[int]] = {}
-        for point_id, index in places:
-            indices.setdefault(point_id, set()).add(index)
-        found = []
-        for point_id, made in indices.items():
-            there = {p.repeat for p in reading.places_of(self.root, point_id) if not p.warmup}
-            found += [
-                f"records/{point_id}/{reading.repeat_folder(index, False)}"
-                for index in sorted(made - there)
-            ]
-        return found
 
     def has_repeats(self, point: SweepEntry) -> bool:
         """Returns whether a repeat of a point or pair has a record; warm-ups do not count."""
@@ -423,13 +364,6 @@ class RunDirectory:
     def _info_path(self) -> AnyPath:
         return self.root / "run.json"
 
-    def _read(self, path: AnyPath | str, most: int = reading.MAX_RECORD_BYTES) -> bytes | None:
-        """Returns the content of a file, or None if it is missing."""
-        try:
-            return files.read_if_there(path, most)
-        except OSError as error:
-            raise reading.unreadable(path, error) from None
-
 
 def _readable(record: Record) -> tuple[Record, bytes]:
     """Returns a record and its JSON; where nobody could read that, a failed one that says why."""
@@ -442,13 +376,3 @@ def _readable(record: Record) -> tuple[Record, bytes]:
         why = f"they cannot be written: {error}"
     record = record.without_content(why)
     return record, record.model_dump_json(indent=1).encode()
-
-
-def _aside(path: AnyPath, data: bytes) -> AnyPath:
-    """Returns where that is kept which a record takes the place of."""
-    return path.with_name(f".{path.name}.{files.digest(data)[:12]}")
-
-
-def _ends_early(data: bytes) -> bool:
-    """Returns whether a record was not written to its end; parsing all of them takes too long."""
-    return not data.rstrip().endswith(b"}")

@@ -86,7 +86,7 @@ class RunInfo(Versioned):
         return any(isinstance(entry, sweep.Pair) for entry in self.expansion.points)
 
 
-def begun(
+def begin_info(
     loaded: config.LoadedSuite,
     expansion: sweep.Expansion,
     code: CodeUnderTest,
@@ -121,7 +121,7 @@ def begun(
     )
 
 
-def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
+def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
     """Returns the content of `run.json` for a run that goes on."""
     if earlier.suite_identity != info.suite_identity:
         raise UserError(
@@ -142,7 +142,7 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
     return info.model_copy(update={**kept, **frozen})
 
 
-def parsed_info(data: bytes, file: str) -> RunInfo:
+def parse_info(data: bytes, file: str) -> RunInfo:
     """Parses `run.json`; messages name `file`."""
     try:
         return parsed_file(RunInfo, data, file)
@@ -155,7 +155,7 @@ ENGINE_RUN: Final = "engine_run.json"
 """File that says of which run of an engine, such as Airflow, a run directory is."""
 
 
-def parsed_engine_run(data: bytes, file: str) -> str:
+def parse_engine_run(data: bytes, file: str) -> str:
     """Returns the id in `engine_run.json`; messages name `file`."""
     content = None
     with contextlib.suppress(ValueError, RecursionError):

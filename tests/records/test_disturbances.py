@@ -14,7 +14,8 @@ from orbax_bench_core.records import (
     troubles_of,
 )
 from orbax_bench_core.records.record import Attempt
-from orbax_bench_core.records.samples import flags_of, samples_table
+from orbax_bench_core.records.samples import samples_table
+from orbax_bench_core.records.store_troubles import flags_of
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
