@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster, on_pathways, tpu_hosts
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.variables import on_pathways, tpu_hosts
 from orbax_bench_core.provenance import UNKNOWN, image_that_runs
 from orbax_bench_core.worker import Ready
 

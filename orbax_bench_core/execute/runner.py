@@ -14,7 +14,8 @@ from orbax_bench_core import records, sweep
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm, EnvironmentConfig
 from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.session import Progress, Retry, Session

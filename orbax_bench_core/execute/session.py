@@ -11,9 +11,10 @@ import pydantic
 from orbax_bench_core import sweep
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError, listed, shortened, shown
+from orbax_bench_core.execute.command_line import command_line
 from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
-from orbax_bench_core.execute.isolation import command_line, turns_on
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
+from orbax_bench_core.execute.machine_turns import turns_on
 from orbax_bench_core.execute.placement import ExpectedDevices
 from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster, detect_cluster
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.detect import detect_cluster
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
     Agent,

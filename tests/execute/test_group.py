@@ -9,16 +9,12 @@ import threading
 import pytest
 
 from orbax_bench_core.execute import Retry
-from orbax_bench_core.execute.group import (
-    Cause,
-    GroupWait,
-    HostEvidence,
-    HostFailed,
-    WorkerGroup,
-    first_failed_host,
-)
+from orbax_bench_core.execute.causes import Cause, HostEvidence, first_failed_host
+from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import GroupWait, HostFailed
 from orbax_bench_core.execute.hosts import HostLost, WorkerDied
-from orbax_bench_core.execute.liveness import Judgement, Liveness, Patience, Signs
+from orbax_bench_core.execute.liveness import Judgement, Liveness, Patience
+from orbax_bench_core.execute.signs import Signs
 from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done, WorkerSetup

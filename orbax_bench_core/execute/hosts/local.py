@@ -17,11 +17,12 @@ from typing import IO, Any, Final
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.errors import log_pieces, redacted
-from orbax_bench_core.execute import liveness
-from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
 from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
-from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
+from orbax_bench_core.execute.liveness import signal_name
+from orbax_bench_core.execute.measuring_lock import LOCK_FILE, held_locks, measuring_lock
+from orbax_bench_core.execute.signs import Signs, kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.variables import without_cluster
 from orbax_bench_core.files import atomic_file, machine_id
 from orbax_bench_core.measure import MemoryKills
 from orbax_bench_core.provenance import host_provenance
@@ -215,7 +216,7 @@ class LocalWorker:
     def stacks(self) -> str:
         """Has the worker print where each of its threads stands, and returns its last lines."""
         if self.signs().stopped:
-            return liveness.kernel_stacks(self._process.pid)
+            return kernel_stacks(self._process.pid)
         before = self._log_file.stat().st_size
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, STACKS_SIGNAL)
@@ -225,14 +226,12 @@ class LocalWorker:
             last, size = size, self._log_file.stat().st_size
             if size > before and size == last:
                 break
-        return "\n".join(
-            filter(None, [self.tail(_STACK_LINES), liveness.sleepers(self._process.pid)])
-        )
+        return "\n".join(filter(None, [self.tail(_STACK_LINES), sleepers(self._process.pid)]))
 
-    def signs(self) -> liveness.Signs:
+    def signs(self) -> Signs:
         """Returns its signs in /proc, whether its events are open, and its exit code."""
         exit_code = self._process.poll()
-        return liveness.read_signs(self._process.pid, ended=self._ended, exit_code=exit_code)
+        return read_signs(self._process.pid, ended=self._ended, exit_code=exit_code)
 
     def dismiss(self) -> None:
         """Lets the worker end once it is idle, without waiting for it."""
@@ -274,7 +273,7 @@ class LocalWorker:
             return "the worker closed its events, and has not ended"
         if code >= 0:
             return f"the worker ended with exit code {code}"
-        name = liveness.signal_name(-code)
+        name = signal_name(-code)
         killed = f"the worker was killed by {name}"
         if name != "SIGKILL":
             return killed

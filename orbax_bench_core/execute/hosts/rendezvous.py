@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import TOKEN, Cluster
+from orbax_bench_core.execute.cluster import Cluster
 from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
+from orbax_bench_core.execute.variables import TOKEN
 from orbax_bench_core.files import AnyPath, read_at_most, refuse_links
 from orbax_bench_core.records import RunDirectory
 

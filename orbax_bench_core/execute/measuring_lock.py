@@ -1,4 +1,4 @@
-"""Isolation of a measurement: the machine's measuring lock, and glibc's use of freed memory."""
+"""The machine's measuring lock, which the workers of its holder hold as well."""
 
 import contextlib
 import datetime
@@ -6,25 +6,19 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import stat
 import struct
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
-from orbax_bench_core.errors import UserError, presentable, printable, redacted
-from orbax_bench_core.files import AnyPath
-from orbax_bench_core.leases import turn
+from orbax_bench_core.errors import UserError, presentable, printable
+from orbax_bench_core.execute.command_line import command_line
 
 _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
 
-SHARED_FOLDER: Final = ".orbax-bench"
-"""Folder beside runs, for what those of one place have in common."""
 
 _POLL_S = 0.2
 _LONGEST_HOLDER = 1000
@@ -65,47 +59,6 @@ def measuring_lock(
             yield
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def turns_on(
-    machines: Iterable[str], run: AnyPath, waiting: Callable[[str], None]
-) -> Iterator[None]:
-    """Waits until no other run or step of one place measures on these machines, and keeps it so."""
-    # Containers of one machine do not see each other's lock files, but the storage of their runs.
-    # Each has a lease per machine beside the run directory, or in it where nothing may be written
-    # beside it or another storage is mounted there, which other containers do not share.
-
-    def said(line: str) -> None:
-        waiting(
-            f"{line}: it measures on this machine; --no-lock measures beside it, and each "
-            "disturbs the other"
-        )
-
-    with contextlib.ExitStack() as held:
-        # All runs take machines in one order: otherwise two could wait for each other for ever.
-        places = _places(run)
-        for machine in sorted(set(machines)):
-            owner = re.sub(r"[^\w-]", "_", machine) or "machine"
-            for place in places:
-                try:
-                    held.enter_context(
-                        turn(place / SHARED_FOLDER, owner, command=command_line(), say=said)
-                    )
-                    break
-                except OSError:
-                    if place == places[-1]:
-                        raise
-        yield
-
-
-def _places(run: AnyPath) -> tuple[AnyPath, ...]:
-    """Returns where leases of a machine may lie, the place that most runs share first."""
-    if "://" in os.fspath(run):
-        return (run.parent, run)
-    run = run.resolve()
-    is_shared = Path(run.parent).stat().st_dev == Path(run).stat().st_dev
-    return (run.parent, run) if is_shared and os.access(run.parent, os.W_OK) else (run,)
 
 
 def _ours() -> bytes:
@@ -180,22 +133,6 @@ def _open(lock_file: Path) -> tuple[int, bool]:
         os.close(descriptor)
         raise
     return descriptor, writable and found.st_nlink == 1
-
-
-_UNSHOWN_FLAG: Final = "--notify"
-"""Flag whose value is an address that only those may know who may post there."""
-
-
-def command_line() -> str:
-    """Returns the command of this process, for readers of its lease or lock, without a secret."""
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    for place, word in enumerate(words):
-        flag, equals, _ = word.partition("=")
-        if flag == _UNSHOWN_FLAG and equals:
-            words[place] = f"{flag}=…"
-        elif place and words[place - 1] == _UNSHOWN_FLAG:
-            words[place] = "…"
-    return redacted(" ".join(words).strip()) or "python"
 
 
 _HELD: list[int] = []
