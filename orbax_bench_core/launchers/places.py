@@ -7,7 +7,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
-from orbax_bench_core.launchers import hardware, jobset, pathways, ray, tpu_vm, vertex, xpk
+from orbax_bench_core.launchers import expected, jobset, pathways, ray, tpu_vm, tpus, vertex, xpk
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 
@@ -52,9 +52,9 @@ def make_launcher(
         if slices > 1:
             raise UserError(f"--slices {slices} needs --tpu TYPE:TOPOLOGY")
         return place.launcher(Launch(hosts=hosts or 1, **launch), chosen)
-    shape = hardware.parse_slice(tpu)
+    shape = tpus.parse_slice(tpu)
     if not place.one_process(chosen):
-        hardware.require_whole_slices(processes, shape, slices)
+        tpus.require_whole_slices(processes, shape, slices)
     found = shape.hosts * slices
     if hosts not in (None, found):
         raise UserError(
@@ -68,7 +68,7 @@ def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
     """Returns the devices that hosts of slices expect; empty if one process drives all hosts."""
     if place_named(on).one_process(place_settings(on, settings)):
         return ""
-    return hardware.expectation(hardware.parse_slice(tpu), slices)
+    return expected.expectation(tpus.parse_slice(tpu), slices)
 
 
 def place_named(name: str) -> Place:

@@ -19,8 +19,8 @@ from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import read_json
-from orbax_bench_core.launchers.hardware import GPU_KINDS
-from orbax_bench_core.launchers.kubernetes import Environment
+from orbax_bench_core.launchers.gpus import GPU_KINDS
+from orbax_bench_core.launchers.kubernetes_settings import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import require_digest, require_shared, shipment
 from orbax_bench_core.provenance import IMAGE
