@@ -19,9 +19,9 @@ from orbax_bench_core.execute.hosts import Shipped as Shipped
 from orbax_bench_core.execute.hosts import SuiteArchive as SuiteArchive
 from orbax_bench_core.execute.hosts import pack as pack
 from orbax_bench_core.execute.hosts import unshipped as unshipped
+from orbax_bench_core.execute.lock import LOCK_FILE as LOCK_FILE
+from orbax_bench_core.execute.lock import measuring_lock as measuring_lock
 from orbax_bench_core.execute.machine_turns import SHARED_FOLDER as SHARED_FOLDER
-from orbax_bench_core.execute.measuring_lock import LOCK_FILE as LOCK_FILE
-from orbax_bench_core.execute.measuring_lock import measuring_lock as measuring_lock
 from orbax_bench_core.execute.placement import ExpectedDevices as ExpectedDevices
 from orbax_bench_core.execute.schedule import run_pairs as run_pairs
 from orbax_bench_core.execute.schedule import run_points as run_points

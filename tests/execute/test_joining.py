@@ -30,7 +30,7 @@ from orbax_bench_core.execute.hosts import (
 )
 from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
 from orbax_bench_core.execute.hosts.wire import Wire
-from orbax_bench_core.execute.measuring_lock import measuring_lock
+from orbax_bench_core.execute.lock import measuring_lock
 from orbax_bench_core.records import RunDirectory
 from tests.support.damage import DAMAGE
 from tests.support.processes import free_address

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
 from orbax_bench_core.sweep import entry_from_json
-from orbax_bench_core.sweep.pair import SweepPoint, nearest
+from orbax_bench_core.sweep.point import SweepPoint, nearest
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}
 SPEC = {"a": ARRAY, "b": "int"}
