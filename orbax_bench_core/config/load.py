@@ -11,10 +11,11 @@ from typing import Any, Final
 import pydantic
 
 from orbax_bench_core.config.base import TYPES, ConfigModel, SuiteError, explain, is_consequence
-from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError, readable_spec
+from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflicts
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, SuiteSource
+from orbax_bench_core.config.spec import SpecError, readable_spec
 from orbax_bench_core.config.suite import ARMS, ArmConfig, ArmsConfig, BenchmarkEntry, Suite
 from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_credentials
 from orbax_bench_core.files import opened

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files.atomic import MAX_BYTES, Bounded, answered, read_at_most, sync
-from orbax_bench_core.files.places import EMULATOR, check_credentials
+from orbax_bench_core.files.credentials import EMULATOR, check_credentials
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.sweep import host_memory_of
 from orbax_bench_core.worker import protocol
+from orbax_bench_core.worker.events import Done, Measured, Ready, Unrecorded
 from orbax_bench_core.worker.runtime import collect_for_the_last_time, importing, simulate_devices
 
 _log = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class Worker:
         self._states = StateCache()
         self._id = worker_id()
         self._emit(
-            protocol.Ready(
+            Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
@@ -110,7 +111,7 @@ class Worker:
             )
             self._run.check_there()
         except RunDirectoryGone as gone:
-            self._emit(protocol.Unrecorded(reason=str(gone)))
+            self._emit(Unrecorded(reason=str(gone)))
             return "failed"
         _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
@@ -124,9 +125,9 @@ class Worker:
                 _log.warning("this try is not kept: %s", final)
             except OSError as error:
                 said = f"cannot write the record: {error}"
-                self._emit(protocol.Unrecorded(reason=said, number=error.errno))
+                self._emit(Unrecorded(reason=said, number=error.errno))
                 return "failed"
-        self._emit(protocol.Done(status=record.status, error=record.error))
+        self._emit(Done(status=record.status, error=record.error))
         return record.status
 
     def tasks(self) -> Iterator[protocol.Task]:
@@ -147,7 +148,7 @@ class Worker:
             yield protocol.Task.model_validate_json(line)
 
     def _measured(self, samples: Sequence[Sample]) -> None:
-        self._emit(protocol.Measured(samples=tuple(samples)))
+        self._emit(Measured(samples=tuple(samples)))
 
     def _emit(self, event: pydantic.BaseModel) -> None:
         if self._events is None:
