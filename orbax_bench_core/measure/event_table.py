@@ -3,11 +3,14 @@
 import enum
 from collections.abc import Iterator
 
-from orbax_bench_core.measure.definition import Metric
+from orbax_bench_core.measure.definition import Aggregate, Better, Metric
 
 
 class _Type(enum.Enum):
     """Unit of a metric, which values are better, and what becomes of those of one block."""
+
+    def __init__(self, unit: str, better: Better, aggregate: Aggregate) -> None:
+        self.unit, self.better, self.aggregate = unit, better, aggregate
 
     SPENT = ("s", "lower", "sum")
     ELAPSED = ("s", "none", "sum")
@@ -25,10 +28,15 @@ def _group(
     namespace: str, prefix: str, kind: _Type, *rows: tuple[str, str, str]
 ) -> Iterator[Metric]:
     """Yields the metrics of events, given by name, event without the prefix, and description."""
-    unit, better, aggregate = kind.value
     for name, event, text in rows:
         yield Metric(
-            f"{namespace}/{name}", unit, better, text, "jax_monitoring", prefix + event, aggregate
+            name=f"{namespace}/{name}",
+            unit=kind.unit,
+            better=kind.better,
+            description=text,
+            collector="jax_monitoring",
+            event=prefix + event,
+            aggregate=kind.aggregate,
         )
 
 
