@@ -119,7 +119,7 @@ class Runner:
 
     def check_recorded(self) -> None:
         """Checks that every repeat of this session is still on storage."""
-        lost = records.lost_repeats(self._run, self._recorded)
+        lost = self._run.lost(self._recorded)
         if lost:
             raise CannotRecord(
                 f"{len(lost)} of {len(self._recorded)} measured repeats are gone from "

@@ -2,10 +2,8 @@
 
 from orbax_bench_core.records.checks import check_versions as check_versions
 from orbax_bench_core.records.checks import clear_abandoned as clear_abandoned
-from orbax_bench_core.records.checks import lost_repeats as lost_repeats
 from orbax_bench_core.records.errors import NO_ENVIRONMENT as NO_ENVIRONMENT
 from orbax_bench_core.records.errors import PEER_FAILED as PEER_FAILED
-from orbax_bench_core.records.errors import UNMET_NEED as UNMET_NEED
 from orbax_bench_core.records.errors import ErrorInfo as ErrorInfo
 from orbax_bench_core.records.heartbeat import Heartbeat as Heartbeat
 from orbax_bench_core.records.overlaps import OverlapFinder as OverlapFinder
@@ -37,7 +35,6 @@ from orbax_bench_core.records.store_troubles import StoreFlags as StoreFlags
 from orbax_bench_core.records.store_troubles import StoreTrouble as StoreTrouble
 from orbax_bench_core.records.store_troubles import Trouble as Trouble
 from orbax_bench_core.records.store_troubles import store_flags as store_flags
-from orbax_bench_core.records.store_troubles import troubles_of as troubles_of
 from orbax_bench_core.records.verified import VERIFIED_WORDS as VERIFIED_WORDS
 from orbax_bench_core.records.verified import Verified as Verified
 from orbax_bench_core.records.verified import weakest as weakest

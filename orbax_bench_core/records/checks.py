@@ -65,26 +65,6 @@ def _aside_of_torn(path: AnyPath) -> str:
     return "" if data.rstrip().endswith(b"}") else reading.aside_path(path, data).name
 
 
-def lost_repeats(run: RunDirectory, repeats: Iterable[tuple[str, int]]) -> list[str]:
-    """Returns the folders, below the run directory, of the repeats that have no record any more.
-
-    Args:
-        run: The run directory.
-        repeats: Point id and index of each repeat that was recorded.
-    """
-    indices: dict[str, set[int]] = {}
-    for point_id, index in repeats:
-        indices.setdefault(point_id, set()).add(index)
-    found = []
-    for point_id, made in indices.items():
-        there = {p.repeat for p in reading.places_of(run.root, point_id) if not p.warmup}
-        found += [
-            f"records/{point_id}/{reading.repeat_folder(index, False)}"
-            for index in sorted(made - there)
-        ]
-    return found
-
-
 def clear_abandoned(run: RunDirectory, entries: Iterable[SweepEntry]) -> None:
     """Deletes the temporary files that killed writers have left among the records of entries."""
     if "://" in str(run.root):  # an object store shows no object that is not complete

@@ -1,7 +1,7 @@
 """Errors of repeats: why one failed or was skipped, and whether another attempt may pass."""
 
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import pydantic
 
@@ -12,7 +12,7 @@ from orbax_bench_core.records.tracebacks import author_place, raised_by_author, 
 PEER_FAILED = "PeerFailed"
 """Error type of a host that was ended because another one had failed."""
 
-UNMET_NEED: Final = "UnmetNeed"
+_UNMET_NEED: Final = "UnmetNeed"
 """Error type of a repeat that needs what is not here."""
 NO_ENVIRONMENT: Final = "EnvironmentFailed"
 """Error type of a repeat whose environment could not be made."""
@@ -22,9 +22,9 @@ WITHOUT_EFFECT: Final = "OptionWithoutEffect"
 UNRECORDABLE: Final = "Unrecordable"
 """Error type of a repeat of which more is to be said than a record holds, or what is no text."""
 
-_NO_FAILURES: Final = (UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
+_NO_FAILURES: Final = (_UNMET_NEED, NO_ENVIRONMENT, WITHOUT_EFFECT)
 _CERTAIN: Final = frozenset(
-    {UNMET_NEED, NO_ENVIRONMENT, "NothingMeasured"}
+    {_UNMET_NEED, NO_ENVIRONMENT, "NothingMeasured"}
     | {"ImportError", "ModuleNotFoundError", "NameError", "UnboundLocalError"}
 )
 """Error types of what is missing or wrong in the code, which no further attempt changes."""
@@ -67,6 +67,16 @@ class ErrorInfo(ResultModel):
     @classmethod
     def _without_credentials(cls, text: str) -> str:
         return redacted(text)  # a store says the address that failed, with its signature
+
+    @classmethod
+    def unmet_need(cls, message: str) -> Self:
+        """Returns the error of a repeat that needs what is not here."""
+        return cls(type=_UNMET_NEED, message=message)
+
+    @property
+    def unmet(self) -> bool:
+        """Whether the benchmark said, before it began, what it lacks."""
+        return self.type == _UNMET_NEED
 
     @property
     def counts(self) -> bool:

@@ -5,7 +5,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -321,6 +321,20 @@ class RunDirectory:
         """Returns the first warm-up index of `point` after all that have a record."""
         made = [place.repeat for place in reading.places_of(self.root, point.id) if place.warmup]
         return max(made, default=-1) + 1
+
+    def lost(self, repeats: Iterable[tuple[str, int]]) -> list[str]:
+        """Returns the folders of those of some repeats, by point and index, without a record."""
+        indices: dict[str, set[int]] = {}
+        for point_id, index in repeats:
+            indices.setdefault(point_id, set()).add(index)
+        found = []
+        for point_id, made in indices.items():
+            there = {p.repeat for p in reading.places_of(self.root, point_id) if not p.warmup}
+            found += [
+                f"records/{point_id}/{reading.repeat_folder(index, False)}"
+                for index in sorted(made - there)
+            ]
+        return found
 
     def has_repeats(self, point: SweepEntry) -> bool:
         """Returns whether a repeat of a point or pair has a record; warm-ups do not count."""

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.measure import RETRIES, Sample, code_of
@@ -44,21 +44,21 @@ class StoreTrouble(ResultModel):
     kind: Trouble
     count: Bytes
 
+    @classmethod
+    def all_of(cls, samples: Iterable[Sample]) -> tuple[Self, ...]:
+        """Sums up counters among the samples of one repeat; absent counters are 0.
 
-def troubles_of(samples: Iterable[Sample]) -> tuple[StoreTrouble, ...]:
-    """Sums up counters among the samples of one repeat; absent counters are 0.
-
-    Answers of 404 and the like are normal: a save asks for what is not there yet.
-    """
-    found: Counter[tuple[str, int, Trouble]] = Counter()
-    for sample in samples:
-        kind = _kind(sample.metric)
-        if kind is not None and sample.value > 0:
-            found[sample.operation, sample.occurrence, kind] += int(sample.value)
-    return tuple(
-        StoreTrouble(operation=operation, occurrence=occurrence, kind=kind, count=count)
-        for (operation, occurrence, kind), count in found.items()
-    )
+        Answers of 404 and the like are normal: a save asks for what is not there yet.
+        """
+        found: Counter[tuple[str, int, Trouble]] = Counter()
+        for sample in samples:
+            kind = _kind(sample.metric)
+            if kind is not None and sample.value > 0:
+                found[sample.operation, sample.occurrence, kind] += int(sample.value)
+        return tuple(
+            cls(operation=operation, occurrence=occurrence, kind=kind, count=count)
+            for (operation, occurrence, kind), count in found.items()
+        )
 
 
 @functools.lru_cache(maxsize=4096)  # every sample of every repeat asks, with some hundred names

@@ -128,6 +128,12 @@ class SweepPoint(config.ConfigModel):
         return json.dumps({**content, "conditions": conditions, **suffered}, sort_keys=True)
 
     @property
+    def stores(self) -> list[str]:
+        """The places in object stores that it names: its storage, its checkpoint, its options."""
+        places = (self.storage, self.checkpoint.path, *self.options.values())
+        return [each for each in places if isinstance(each, str) and each.startswith("gs://")]
+
+    @property
     def num_devices(self) -> int | None:
         """Devices that the point's mesh needs; None when any number will do."""
         return None if self.mesh is None else self.mesh.num_devices

@@ -76,7 +76,7 @@ class Done(ResultModel):
     @property
     def unmet(self) -> bool:
         """Whether the benchmark said, before it began, what it lacks."""
-        return self.error is not None and self.error.type == records.UNMET_NEED
+        return self.error is not None and self.error.unmet
 
 
 class Unrecorded(ResultModel):

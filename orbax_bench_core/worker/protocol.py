@@ -74,7 +74,7 @@ class Task(ResultModel):
             **{name: getattr(self, name) for name in _RECORDED},
             point_id=self.point.id,
             point_name=self.point.name,
-            store_troubles=records.troubles_of(found.get("samples", ())),
+            store_troubles=records.StoreTrouble.all_of(found.get("samples", ())),
             **found,
         )
 
