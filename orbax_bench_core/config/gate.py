@@ -107,7 +107,7 @@ class GateRule(ConfigModel):
         looks = self.looks_at_all(per_life)
         needed = looks[min(look + 1, len(looks) - 1)]
         reached = BLOCK_SIZE / PER_ARM * needed * repeat_s <= 60 * self.limit_minutes
-        found = _AUTO_LIMIT if reached and _shown(_AUTO_LIMIT, looks[-2]) else None
+        found = _AUTO_LIMIT if reached and _can_show(_AUTO_LIMIT, looks[-2]) else None
         automatic = [name for name, share in self._limits().items() if share == "auto"]
         return self.model_copy(update=dict.fromkeys(automatic, found))
 
@@ -117,7 +117,7 @@ class GateRule(ConfigModel):
         for index, look in enumerate(looks):
             rule = self.limits_at(index, repeat_s, per_life)
             limits = (rule.max_stalls, rule.max_failures)
-            if all(_shown(share, look) for share in limits if isinstance(share, float)):
+            if all(_can_show(share, look) for share in limits if isinstance(share, float)):
                 return look
         return looks[-1]
 
@@ -144,7 +144,7 @@ class GateRule(ConfigModel):
             raise ValueError(f"looks must be even, because a block has two per arm; got {odd}")
         last = self.looks_at_all()[-1]
         for name, share in self._limits().items():
-            if isinstance(share, float) and not _shown(share, last):
+            if isinstance(share, float) and not _can_show(share, last):
                 needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-share))
                 raise ValueError(
                     f"{name} {share:g} can never be shown: even without one it takes {needed} "
@@ -153,7 +153,7 @@ class GateRule(ConfigModel):
         return self
 
 
-def _shown(share: float, operations: int) -> bool:
+def _can_show(share: float, operations: int) -> bool:
     """Returns whether so many operations without one exclude a share."""
     return (1 - share) ** operations <= 1 - _CONFIDENCE
 

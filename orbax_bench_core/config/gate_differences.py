@@ -15,7 +15,7 @@ def gate_changes(before: GateConfig, after: GateConfig) -> str:
         common = name.rpartition(".")[2]
         was, now = old.get(name, old[common]), new.get(name, new[common])
         if was != now:
-            changed.append(f"{name} {_written(common, was)} -> {_written(common, now)}")
+            changed.append(f"{name} {_write_value(common, was)} -> {_write_value(common, now)}")
     return ", ".join(changed)
 
 
@@ -35,7 +35,7 @@ _MEASURED_BY: Final = ("seed", "lives", "operations_per_life", "blocks_per_proce
 _SHARES: Final = ("tolerance", "margin", "max_stalls", "max_failures", "alpha", "pass_alpha")
 
 
-def _written(name: str, value: Any) -> str:
+def _write_value(name: str, value: Any) -> str:
     if value is None or value == "auto":
         return value or "none"
     if isinstance(value, list):

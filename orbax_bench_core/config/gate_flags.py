@@ -19,7 +19,7 @@ def changed_gate(gate: GateConfig, rules: Sequence[str]) -> GateConfig:
         return gate
     content = gate.model_dump(mode="json", exclude_unset=True)
     for rule in rules:
-        path, value = _parsed(rule)
+        path, value = _parse_rule(rule)
         target = content
         for name in path[:-1]:
             target = target.setdefault(name, {})
@@ -27,10 +27,10 @@ def changed_gate(gate: GateConfig, rules: Sequence[str]) -> GateConfig:
     try:
         return GateConfig.model_validate(content)
     except pydantic.ValidationError as error:
-        raise UserError(*(_problem(detail, rules) for detail in error.errors())) from None
+        raise UserError(*(_describe_problem(detail, rules) for detail in error.errors())) from None
 
 
-def _parsed(rule: str) -> tuple[list[str], Any]:
+def _parse_rule(rule: str) -> tuple[list[str], Any]:
     key, equals, text = rule.partition("=")
     names = key.strip().split(".")
     if not equals or not all(names):
@@ -52,7 +52,7 @@ def _parsed(rule: str) -> tuple[list[str], Any]:
     return names, read_value(text, f"{FLAG} {shortened(rule)}")
 
 
-def _problem(detail: Any, rules: Sequence[str]) -> str:
+def _describe_problem(detail: Any, rules: Sequence[str]) -> str:
     path = ".".join(str(part) for part in detail["loc"])
     fields = MetricRule.model_fields if path.startswith("metrics.") else GateConfig.model_fields
     guilty = [rule for rule in rules if rule.partition("=")[0].strip() == path.partition("[")[0]]

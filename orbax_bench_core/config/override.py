@@ -39,7 +39,7 @@ def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
     if not overrides:
         return text
     for override in overrides:
-        _parsed(override)
+        _parse(override)
     return with_keys(text, {KEY: list(overrides)}, file)
 
 
@@ -62,7 +62,7 @@ def overridden(source: SuiteSource) -> SuiteSource:
     applied: dict[KeyPath, str] = {}
     left = MAX_VALUES
     for override in given:
-        path, value = _parsed(override)
+        path, value = _parse(override)
         # All places are found before any is set, so that `*` means what the file has.
         places = list(_places(data, path, override))
         left -= len(places) * _size(value)
@@ -117,7 +117,7 @@ class _OverriddenSource(SuiteSource):
         return super().problem(message, path)
 
 
-def _parsed(override: str) -> tuple[KeyPath, Any]:
+def _parse(override: str) -> tuple[KeyPath, Any]:
     key, equals, text = override.partition("=")
     names = re.sub(r"\[(\d+|\*)\]", r".\1", key.strip()).split(".")
     if not equals or not all(names):

@@ -42,11 +42,11 @@ Source = Callable[[Mapping[str, str]], Cluster | None]
 """Reads the place of this process from the variables of one launcher."""
 
 
-def _own(environment: Mapping[str, str]) -> Cluster | None:
-    return _named("ORBAX_BENCH_*", OWN, _numbered_by_jobs(environment))
+def _read_own(environment: Mapping[str, str]) -> Cluster | None:
+    return _read_variables("ORBAX_BENCH_*", OWN, _number_by_jobs(environment))
 
 
-def _numbered_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
+def _number_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Returns an environment with the rank of a pod of several Kubernetes jobs of equal size."""
     # Kubernetes numbers the pods of each job from 0 on, and a set of jobs has one for each slice.
     rank = OWN[1]
@@ -58,11 +58,11 @@ def _numbered_by_jobs(environment: Mapping[str, str]) -> Mapping[str, str]:
     return {**environment, rank: str(job * each + pod)}
 
 
-def _jax(environment: Mapping[str, str]) -> Cluster | None:
-    return _named("JAX_*", _JAX, environment, port=environment.get(_JAX_PORT, ""))
+def _read_jax(environment: Mapping[str, str]) -> Cluster | None:
+    return _read_variables("JAX_*", _JAX, environment, port=environment.get(_JAX_PORT, ""))
 
 
-def _named(
+def _read_variables(
     found: str, names: tuple[str, str, str], environment: Mapping[str, str], port: str = ""
 ) -> Cluster | None:
     """Reads address, rank and size from three variables, which belong together."""
@@ -85,7 +85,7 @@ def _named(
     )
 
 
-def _vertex(environment: Mapping[str, str]) -> Cluster | None:
+def _read_vertex(environment: Mapping[str, str]) -> Cluster | None:
     text = environment.get("CLUSTER_SPEC", "")
     if not text:
         return None
@@ -104,7 +104,7 @@ def _vertex(environment: Mapping[str, str]) -> Cluster | None:
     return Cluster(found="Vertex AI", rank=rank, size=size, head=_split(head)[0], port=HEAD_PORT)
 
 
-def _tpu(environment: Mapping[str, str]) -> Cluster | None:
+def _read_tpu(environment: Mapping[str, str]) -> Cluster | None:
     names, slices = tpu_host_names(environment), num_slices(environment)
     if not names or not environment.get("TPU_WORKER_ID"):
         return None
@@ -113,7 +113,7 @@ def _tpu(environment: Mapping[str, str]) -> Cluster | None:
     return Cluster(found="TPU slice", rank=rank, size=size, head=_split(head)[0], port=HEAD_PORT)
 
 
-def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
+def _read_open_mpi(environment: Mapping[str, str]) -> Cluster | None:
     size = environment.get("OMPI_COMM_WORLD_SIZE", "")
     rank = environment.get("OMPI_COMM_WORLD_RANK", "")
     if not (rank and size) or size == "1":
@@ -138,7 +138,7 @@ def _open_mpi(environment: Mapping[str, str]) -> Cluster | None:
     )
 
 
-def _slurm(environment: Mapping[str, str]) -> Cluster | None:
+def _read_slurm(environment: Mapping[str, str]) -> Cluster | None:
     # A batch script has a rank and a size as well, and runs once: only a step has a list of nodes.
     nodes, rank = environment.get("SLURM_STEP_NODELIST", ""), environment.get("SLURM_PROCID", "")
     size = environment.get("SLURM_STEP_NUM_TASKS") or environment.get("SLURM_NTASKS", "")
@@ -158,7 +158,7 @@ def _slurm(environment: Mapping[str, str]) -> Cluster | None:
     )
 
 
-def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
+def _read_tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
     asked = environment.get(SWITCH, "").lower() == TPU_VM
     platforms = jax_platforms(environment)
     if not asked and (
@@ -203,13 +203,13 @@ def _tpu_vm(environment: Mapping[str, str]) -> Cluster | None:
     )
 
 
-STATED: Final[tuple[Source, ...]] = (_own, _jax)
+STATED: Final[tuple[Source, ...]] = (_read_own, _read_jax)
 """Sources of variables that somebody may set by hand."""
 
-LAUNCHERS: Final[tuple[Source, ...]] = (_vertex, _tpu, _open_mpi, _slurm)
+LAUNCHERS: Final[tuple[Source, ...]] = (_read_vertex, _read_tpu, _read_open_mpi, _read_slurm)
 """Sources of variables that a launcher alone sets; TPUs before Slurm, for they know their order."""
 
-SOURCES: Final[tuple[Source, ...]] = (*STATED, *LAUNCHERS, _tpu_vm)
+SOURCES: Final[tuple[Source, ...]] = (*STATED, *LAUNCHERS, _read_tpu_vm)
 """All sources, in the order in which they are asked: the first that tells counts."""
 
 

@@ -155,10 +155,10 @@ class GroupWait:
         evidence = {host: self._evidence(host) for host in hosts}
         host = first_failed_host(evidence)
         if host is None or (not self._troubled and evidence[host].cause is Cause.STALLED):
-            raise self._timeout(evidence)
+            raise self._describe_timeout(evidence)
         cause = evidence[host].cause
         if not self._failure(host):
-            raise self._unsaid(host, cause)
+            raise self._describe_failure(host, cause)
         # Of those that could tell only of a lost peer, the failed peer is what is to be recorded.
         dropped = {
             each
@@ -181,11 +181,11 @@ class GroupWait:
             if self._pulses[host].judgement().liveness is Liveness.DEAD:
                 self._dead(host)
 
-    def _unsaid(self, host: int, cause: Cause) -> HostFailed:
+    def _describe_failure(self, host: int, cause: Cause) -> HostFailed:
         """Describes the failure of a host that has not reported it."""
         if host not in self._deaths:
             kind, stacks = cause.name.capitalize(), self._workers[host].stacks()
-            return HostFailed(host, kind, self._standing(host), stacks)
+            return HostFailed(host, kind, self._describe_standing(host), stacks)
         death = self._deaths[host]
         if isinstance(death, HostLost):
             return HostFailed(host, "HostLost", str(death), "")
@@ -193,13 +193,13 @@ class GroupWait:
         doubt = "" if alone else "; it had lost a peer, and no host shows why"
         return HostFailed(host, "WorkerDied", f"{death}{doubt}", death.tail)
 
-    def _timeout(self, evidence: Mapping[int, HostEvidence]) -> HostFailed:
+    def _describe_timeout(self, evidence: Mapping[int, HostEvidence]) -> HostFailed:
         waiting = self._waiting()
         stalled = [host for host in waiting if evidence[host].cause is Cause.STALLED]
         message = f"not done after timeout_s = {self._timeout_s:g} seconds"
         if len(waiting) == 1 or stalled:
             suspects = (stalled or waiting)[:1]
-            message += f": {self._standing(suspects[0])}"
+            message += f": {self._describe_standing(suspects[0])}"
         else:
             suspects = waiting
             hosts = ", ".join(map(str, waiting))
@@ -212,7 +212,7 @@ class GroupWait:
         }
         return HostFailed(suspects[0], "Timeout", message, stacks[0], errors)
 
-    def _standing(self, host: int) -> str:
+    def _describe_standing(self, host: int) -> str:
         pulse = self._pulses[host]
         signs, judgement = pulse.signs, pulse.judgement()
         process = "process" if signs.pid is None else f"process {signs.pid}"

@@ -109,13 +109,15 @@ class Pulse:
             for since in (self._gone_at, self._stopped_at, self._asleep_at, self._ran_at)
         )
         if gone is not None:
-            return Judgement(liveness=Liveness.DEAD, lasting_s=gone, said=_said_of_end(signs))
+            return Judgement(liveness=Liveness.DEAD, lasting_s=gone, said=_describe_end(signs))
         if stopped is not None:
             frozen = stopped >= max(patience.confirm_s, 1e-9)  # never by a single look
             liveness = Liveness.FROZEN if frozen else Liveness.UNKNOWN
-            said = f"{_said_of_stop(signs)} for {stopped:.1f} s"
+            said = f"{_describe_stop(signs)} for {stopped:.1f} s"
         elif asleep is not None and asleep >= patience.stalled_s:
-            liveness, said = Liveness.STALLED, f"{_said_of_sleep(signs)} for {asleep:.0f} s"
+            state = f"state D{_place(signs)}"
+            said = f"has been in uninterruptible sleep ({state}) without using the CPU"
+            liveness, said = Liveness.STALLED, f"{said} for {asleep:.0f} s"
         elif ran is not None and ran <= patience.quiet_s:
             liveness, said = Liveness.ALIVE, "runs"
         elif not signs.state:
@@ -140,7 +142,7 @@ def _since(since: float | None, at: float, still: bool) -> float | None:
     return at if since is None else since
 
 
-def _said_of_end(signs: Signs) -> str:
+def _describe_end(signs: Signs) -> str:
     if signs.exit_code is None:
         return "has ended"
     if signs.exit_code >= 0:
@@ -148,16 +150,12 @@ def _said_of_end(signs: Signs) -> str:
     return f"was killed by {signal_name(-signs.exit_code)}"
 
 
-def _said_of_stop(signs: Signs) -> str:
+def _describe_stop(signs: Signs) -> str:
     if signs.state == "T":
         return "has been stopped (state T)"
     if signs.state == "t":
         return "has been stopped by a debugger (state t)"
     return f"has been held by the freezer of its control group (state {signs.state}{_place(signs)})"
-
-
-def _said_of_sleep(signs: Signs) -> str:
-    return f"has been in uninterruptible sleep (state D{_place(signs)}) without using the CPU"
 
 
 def _place(signs: Signs) -> str:

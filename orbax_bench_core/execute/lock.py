@@ -35,7 +35,7 @@ def measuring_lock(
     """Holds the machine's measuring lock: two runs at once would spoil each other's numbers."""
     # The kernel drops the lock when its holder and the workers that this one started have ended,
     # however they end. Processes of one run share it: the one that comes first holds it for all.
-    descriptor, ours = _usable(lock_file, waiting)
+    descriptor, ours = _open_usable(lock_file, waiting)
     try:
         told = False
         while True:
@@ -47,27 +47,23 @@ def measuring_lock(
                     yield
                     return
                 if not told:
-                    waiting(_holder(os.pread(descriptor, _LONGEST_HOLDER, 0)))
+                    waiting(_describe_holder(os.pread(descriptor, _LONGEST_HOLDER, 0)))
                     told = True
                 time.sleep(_POLL_S)
         if run:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _mark(fcntl.F_RDLCK, run))
         if ours:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, _ours(), 0)
+            # Process, since when, and its command, as `_describe_holder` reads it.
+            said = f"{os.getpid()}\n{time.time():.0f}\n{command_line()}"
+            os.pwrite(descriptor, said.encode()[:_LONGEST_HOLDER], 0)
         with shared_with_workers(descriptor):
             yield
     finally:
         os.close(descriptor)
 
 
-def _ours() -> bytes:
-    """Returns the content of the lock's file: its process, since when, and its command."""
-    said = f"{os.getpid()}\n{time.time():.0f}\n{command_line()}"
-    return said.encode()[:_LONGEST_HOLDER]
-
-
-def _holder(written: bytes) -> str:
+def _describe_holder(written: bytes) -> str:
     """Returns whom a run waits for, and how to go on; earlier releases wrote the process alone."""
     process, since, command = (*written.decode(errors="replace").split("\n", 2), "", "")[:3]
     said = f"waiting: process {printable(process.strip()) or '?'} is measuring on this machine"
@@ -92,7 +88,7 @@ def _is_held_by(descriptor: int, run: str) -> bool:
     return bool(_RANGE.unpack(found)[0] != fcntl.F_UNLCK)
 
 
-def _usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]:
+def _open_usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]:
     """Opens the lock file, or one of this user where somebody has put something else there."""
     try:
         return _open(lock_file)

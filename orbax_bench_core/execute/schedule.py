@@ -24,11 +24,11 @@ def schedule(
     return [
         (point, repeat)
         for repeat in range(num_repeats)
-        for point in _shuffled(points, random.Random(f"{execution.seed}:{repeat}"))
+        for point in _shuffle(points, random.Random(f"{execution.seed}:{repeat}"))
     ]
 
 
-def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:
+def _shuffle(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:
     """Shuffles groups, and points within a group, so that each worker is visited once a round."""
     groups: dict[Placement, list[SweepPoint]] = {}
     for point in points:
@@ -104,7 +104,7 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     designs = dict(info.designs)
     first = {pair.id: designs[pair.id].looks(info.gate)[0] for pair in session.pairs}
     unsettled = [(pair, range(designs[pair.id].blocks(first[pair.id]))) for pair in session.pairs]
-    shared = _shared_failure(session)
+    shared = _watch_shared_failure(session)
     with runner_of(session) as runner:
         while unsettled:
             going_on = []
@@ -145,7 +145,7 @@ def _turns(
         left = [(pair, blocks[count:]) for pair, blocks, count in turn if blocks[count:]]
 
 
-def _shared_failure(session: Session) -> CommonFailureCheck | None:
+def _watch_shared_failure(session: Session) -> CommonFailureCheck | None:
     """Returns the watch for a failure that all pairs share, or None for a few pairs."""
     # A pair of which neither arm can be measured ends by itself, and its verdict says why.
     if not session.settings.give_up or len(session.pairs) <= ENOUGH:
@@ -165,7 +165,7 @@ def _run_blocks(
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
     for block in blocks:
         repeats = []
-        for repeat in _measured(runner, pair, design, block, info.order(pair, block)):
+        for repeat in _measure_block(runner, pair, design, block, info.order(pair, block)):
             repeats.append(repeat)
             if shared is not None:
                 shared.look(repeat.series.point, repeat)
@@ -176,7 +176,7 @@ def _run_blocks(
     return True
 
 
-def _measured(
+def _measure_block(
     runner: Runner, pair: Pair, design: PairDesign, block: int, arms: Sequence[Arm]
 ) -> Iterator[Repeat]:
     """Measures a block, whose operations share the workers of their arms or have one per slot."""

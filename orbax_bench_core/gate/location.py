@@ -162,13 +162,9 @@ def holm_levels(found: Mapping[_Key, float | None], family: int, alpha: float) -
 
     A hypothesis is rejected exactly when its p-value is within its level.
     """
-    order = sorted(found, key=lambda name: _or_one(found[name]))
+    order = sorted(found, key=lambda name: 1.0 if (p := found[name]) is None else p)
     rejected, levels = 0, {}
     for name in order:
         levels[name] = alpha / (family - rejected)
         rejected += within(found[name], levels[name])
     return levels
-
-
-def _or_one(p: float | None) -> float:
-    return 1.0 if p is None else p

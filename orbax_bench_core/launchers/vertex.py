@@ -317,7 +317,7 @@ class CustomJobs:
         )
         self._repeated = retry.Retry(passing, timeout=_PATIENCE_S)
         plain = endpoint is not None and endpoint.startswith("http://")
-        with self._explained():
+        with self._explaining_errors():
             self._client = aiplatform_v1.JobServiceClient(
                 credentials=AnonymousCredentials() if plain else None,
                 transport="rest",
@@ -386,12 +386,12 @@ class CustomJobs:
         return next((str(job.name) for job in found), None)
 
     def _answered(self, ask: Callable[[], _Answer]) -> _Answer:
-        with self._explained():
+        with self._explaining_errors():
             answer: _Answer = self._repeated(ask)()
             return answer
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explaining_errors(self) -> Iterator[None]:
         """Turns what the client raises into one message."""
         import google.auth.exceptions
         from google.api_core import exceptions

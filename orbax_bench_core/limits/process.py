@@ -205,15 +205,17 @@ class LimitsCache:
     def __init__(self, folder: Path, path: str, **asked: Any) -> None:
         self._directory = existing_directory(path)
         host = host_provenance()
-        self._key = {
+        self._key: dict[str, Any] = {
             "host": host["host"],
             "image": host["image"],
             "python": host["python"],
             "versions": host["versions"],
             "environment": host["environment"],
-            "storage": {**storage_provenance(str(self._directory)), **_device(self._directory)},
+            "storage": storage_provenance(str(self._directory)),
             **asked,
         }
+        if not is_remote(self._directory):  # mounts may lie over each other
+            self._key["storage"]["device"] = Path(self._directory).stat().st_dev
         text = json.dumps(self._key, sort_keys=True).encode()
         self._file = folder / f"{hashlib.sha256(text).hexdigest()[:_NAME_LENGTH]}.json"
 
@@ -273,11 +275,6 @@ def _folder() -> Path | None:
     if chosen:
         return None if chosen == _KEPT_NOWHERE else Path(chosen).expanduser().absolute()
     return user_cache("limits")
-
-
-def _device(directory: AnyPath) -> dict[str, Any]:
-    """Returns which file system a local directory is on: mounts may lie over each other."""
-    return {} if is_remote(directory) else {"device": Path(directory).stat().st_dev}
 
 
 def _write(folder: AnyPath, data: bytes) -> None:

@@ -35,7 +35,7 @@ _MOST_CHARACTERS: Final = MappingProxyType({"type": 200, "message": 10_000, "tra
 """Characters of a text of an error; of a longer one the beginning and the end are kept."""
 
 
-def _kept(text: object, info: pydantic.ValidationInfo) -> object:
+def _bound_text(text: object, info: pydantic.ValidationInfo) -> object:
     """Returns as much of a text as a file holds: not halves of characters, nor 50 MB."""
     if not isinstance(text, str):
         return text
@@ -46,7 +46,7 @@ def _kept(text: object, info: pydantic.ValidationInfo) -> object:
     return text.encode(errors="backslashreplace").decode()
 
 
-_ErrorText = Annotated[str, pydantic.BeforeValidator(_kept)]
+_ErrorText = Annotated[str, pydantic.BeforeValidator(_bound_text)]
 
 
 class ErrorInfo(ResultModel):

@@ -49,7 +49,7 @@ class OverlapFinder:
         """Takes one repeat, of any kind: warm-ups and failures disturb as well."""
         counted = (repeat.series.id, repeat.index) if repeat.counts else None
         for record in repeat.records.values():
-            machine = _machine(record)
+            machine = _machine_of(record)
             if machine:
                 self._busy.setdefault(machine, []).extend(_intervals(record, counted))
 
@@ -58,7 +58,7 @@ class OverlapFinder:
         accompanied = {
             counted
             for intervals in self._busy.values()
-            for counted in _accompanied(sorted(intervals, key=lambda each: each.begun))
+            for counted in _find_accompanied(sorted(intervals, key=lambda each: each.begun))
         }
         return collections.Counter(series for series, _ in accompanied)
 
@@ -74,7 +74,7 @@ class OverlapFinder:
         )
 
 
-def _machine(record: Record) -> str:
+def _machine_of(record: Record) -> str:
     host = record.provenance.get("host")
     if not isinstance(host, Mapping):
         return ""
@@ -93,7 +93,7 @@ def _intervals(record: Record, counted: tuple[str, int] | None) -> Iterator[_Int
             yield _Interval(begun, ended, record.point_id, worker, which)
 
 
-def _accompanied(intervals: Iterable[_Interval]) -> Iterator[tuple[str, int]]:
+def _find_accompanied(intervals: Iterable[_Interval]) -> Iterator[tuple[str, int]]:
     """Yields the repeats that count and overlap with one of another entry."""
     active: list[tuple[datetime.datetime, int, _Interval]] = []
     for number, interval in enumerate(intervals):

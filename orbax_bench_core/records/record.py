@@ -82,14 +82,14 @@ class OptionEffect(ResultModel):
     proof: Annotated[str, pydantic.AfterValidator(redacted)]
 
 
-def _bounded(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+def _check_bounds(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
     for sample in samples:
         if MOST_VALUE < abs(sample.value) < math.inf:
             raise ValueError(f"{sample.key} is {sample.value}, beyond what can be added up")
     return samples
 
 
-def _with_mappings(provenance: dict[str, Any]) -> dict[str, Any]:
+def _check_mappings(provenance: dict[str, Any]) -> dict[str, Any]:
     for name in ("git", "versions"):  # mappings in every record that has them
         if not isinstance(provenance.get(name, {}), dict):
             raise ValueError(f"`{name}` is no mapping")
@@ -147,14 +147,14 @@ class Record(Versioned):
     status: Status
     started_at: Moment
     duration_s: Seconds
-    samples: Annotated[tuple[Sample, ...], pydantic.AfterValidator(_bounded)] = ()
+    samples: Annotated[tuple[Sample, ...], pydantic.AfterValidator(_check_bounds)] = ()
     notes: Annotated[dict[str, list[str]], pydantic.AfterValidator(redacted_deeply)] = {}
     error: ErrorInfo | None = None
     state: State | None = None
     inventory: Inventory | None = None
     provenance: Annotated[
         dict[str, Any],
-        pydantic.AfterValidator(_with_mappings),
+        pydantic.AfterValidator(_check_mappings),
         pydantic.AfterValidator(redacted_deeply),
     ] = {}
     worker: str = ""

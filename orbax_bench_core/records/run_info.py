@@ -132,11 +132,13 @@ def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -
     if not judged:
         return info.model_copy(update=kept)
     if earlier.gate.fingerprint != info.gate.fingerprint:
+        edits = config.gate_edits(earlier.gate, info.gate)
+        flags = [word for edit in edits for word in ("--rule", edit)]
         raise UserError(
             f"{root} was measured for other rules ({config.gate_changes(earlier.gate, info.gate)}"
             "): rules that are chosen after the data decide nothing. Measure again in another "
             "output directory, or judge what is here by other rules, as an exploration: "
-            f"`{command('compare', root, *_as_flags(earlier.gate, info.gate))}`"
+            f"`{command('compare', root, *flags)}`"
         )
     frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": earlier.designs}
     return info.model_copy(update={**kept, **frozen})
@@ -164,10 +166,6 @@ def parse_engine_run(data: bytes, file: str) -> str:
     if not isinstance(found, str):
         raise UserError(Problem("damaged: it names no run of an engine; remove it", file=file))
     return found
-
-
-def _as_flags(before: config.GateConfig, after: config.GateConfig) -> list[str]:
-    return [word for edit in config.gate_edits(before, after) for word in ("--rule", edit)]
 
 
 class RunFile(enum.StrEnum):

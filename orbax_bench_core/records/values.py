@@ -18,10 +18,10 @@ Seconds = Annotated[float, pydantic.Field(ge=0, le=MOST_SECONDS)]
 Bytes = Annotated[int, pydantic.Field(ge=0, le=MOST_BYTES)]
 
 
-def _of_our_time(moment: datetime.datetime) -> datetime.datetime:
+def _check_year(moment: datetime.datetime) -> datetime.datetime:
     if not 2000 <= moment.year < 3000:
         raise ValueError("a date that computations with it would leave the calendar from")
     return moment
 
 
-Moment = Annotated[datetime.datetime, pydantic.AfterValidator(_of_our_time)]
+Moment = Annotated[datetime.datetime, pydantic.AfterValidator(_check_year)]

@@ -58,7 +58,8 @@ class StateCache:
             return LoadedState(tree=None, digest={}, num_bytes=0, held_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
         state = self._entries.pop(key, None)
-        if state is None or _is_damaged(state.tree):
+        leaves = () if state is None else jax.tree.leaves(state.tree)
+        if state is None or any(isinstance(x, jax.Array) and x.is_deleted() for x in leaves):
             state = self._make(checkpoint, mesh)
         self._entries[key] = state
         self._make_room(0)
@@ -103,10 +104,6 @@ def _key(checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mes
         return checkpoint.model_dump_json(), None, None
     configured = None if mesh_config is None else mesh_config.model_dump_json(exclude={"name"})
     return checkpoint.model_dump_json(), configured, mesh
-
-
-def _is_damaged(tree: PyTree) -> bool:
-    return any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(tree))
 
 
 def _bytes_to_hold(checkpoint: CheckpointConfig, mesh: Mesh | None) -> int:

@@ -67,7 +67,8 @@ def _granules(config: MeshConfig, devices: Sequence[Any]) -> list[Sequence[Any]]
     if config.dcn_parallelism is None:
         return [devices]
     count = math.prod(config.dcn_shape)
-    if devices[0].platform == "cpu" and not _counts_processes(config, devices):
+    several = len({device.process_index for device in devices}) > 1
+    if devices[0].platform == "cpu" and not (config.process_is_granule and several):
         return _simulated_slices(config, devices, count)
     unit = "process" if config.process_is_granule else "slice"
     attribute = "process_index" if config.process_is_granule else "slice_index"
@@ -83,10 +84,6 @@ def _granules(config: MeshConfig, devices: Sequence[Any]) -> list[Sequence[Any]]
             "dcn_parallelism or process_is_granule"
         )
     return [groups[key] for key in sorted(groups)]
-
-
-def _counts_processes(config: MeshConfig, devices: Sequence[Any]) -> bool:
-    return config.process_is_granule and len({device.process_index for device in devices}) > 1
 
 
 def _simulated_slices(

@@ -35,7 +35,8 @@ def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, jo
             f"processes: {wanted} under execution for as many shards as Orbax has, or "
             "join_local_shards: true to have the shards of a process as one"
         )
-    boxes = {boundaries(box, shape) for box in _boxes(sharding, shape)}
+    held = sharding.addressable_devices_indices_map(shape).values()
+    boxes = {boundaries(box, shape) for box in held if box is not None}
     around = tuple(
         (min(box[axis][0] for box in boxes), max(box[axis][1] for box in boxes))
         for axis in range(len(shape))
@@ -97,11 +98,6 @@ def within(box: Sequence[slice], outer: Sequence[slice], shape: Sequence[int]) -
     """Returns a part of an array as a part of another part that holds it."""
     pairs = zip(boundaries(box, shape), boundaries(outer, shape), strict=True)
     return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in pairs)
-
-
-def _boxes(sharding: Sharding, shape: tuple[int, ...]) -> list[Box]:
-    found = sharding.addressable_devices_indices_map(shape).values()
-    return [box for box in found if box is not None]
 
 
 def _volume(box: Sequence[tuple[int, int]]) -> int:

@@ -15,7 +15,7 @@ _V1: Final = "orbax.checkpoint.v1."
 
 def callers() -> dict[str, tuple[str, ...]]:
     """Returns the built-ins whose code reaches each public name of v1."""
-    definitions = _definitions()
+    definitions = _read_definitions()
     found: dict[str, tuple[str, ...]] = {}
     for benchmark, path in BUILTINS.items():
         seen, left = set(), [path]
@@ -34,7 +34,7 @@ def callers() -> dict[str, tuple[str, ...]]:
 
 
 @functools.cache
-def _definitions() -> dict[str, tuple[str, ...]]:
+def _read_definitions() -> dict[str, tuple[str, ...]]:
     """Returns the full names that each definition of the built-ins and of the state mentions."""
     root = Path(__file__).parents[1]
     found: dict[str, tuple[str, ...]] = {}
@@ -45,28 +45,28 @@ def _definitions() -> dict[str, tuple[str, ...]]:
         own = {
             name: f"{module}.{name}"
             for node in tree.body
-            for name in ([node.name] if isinstance(node, _DEFINES) else _assigned(node))
+            for name in ([node.name] if isinstance(node, _DEFINES) else _find_assigned(node))
         }
-        known = {**own, **_imported(tree.body)}
+        known = {**own, **_find_imported(tree.body)}
         for name, imported in known.items():  # names that a package passes on
             if imported != f"{module}.{name}":
                 found[f"{module}.{name}"] = (imported,)
         for node in tree.body:
-            for name in [node.name] if isinstance(node, _DEFINES) else _assigned(node):
-                names = {**known, **_imported(ast.walk(node))}
-                found[f"{module}.{name}"] = tuple(_mentioned(node, names))
+            for name in [node.name] if isinstance(node, _DEFINES) else _find_assigned(node):
+                names = {**known, **_find_imported(ast.walk(node))}
+                found[f"{module}.{name}"] = tuple(_find_mentioned(node, names))
     return found
 
 
 _DEFINES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _assigned(node: ast.stmt) -> list[str]:
+def _find_assigned(node: ast.stmt) -> list[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
+def _find_imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Returns the full name of what each import among some nodes gives a name."""
     found: dict[str, str] = {}
     for node in nodes:
@@ -77,7 +77,7 @@ def _imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
     return found
 
 
-def _mentioned(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
+def _find_mentioned(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
     """Yields the full names in a piece of code."""
     for each in ast.walk(node):
         if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):

@@ -45,7 +45,7 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
         name = point.benchmark if arm.generator is None else catalog.benchmark_of(arm.generator)
         benchmark = catalog.load_class(name)
         generator = catalog.options_class(benchmark)
-        given = {**_known(point, name, generator), **arm.options}
+        given = {**_known_options(point, name, generator), **arm.options}
         (options,) = combinations(axes(generator, given))
         if not is_valid(generator, given):
             said = f"its `is_valid` rejects {given}{reason_of_rejection(generator)}"
@@ -67,7 +67,9 @@ def _arm(point: SweepPoint, suite: Suite, arm_name: Arm) -> SweepPoint:
     ).with_presets_expanded()
 
 
-def _known(point: SweepPoint, benchmark: str, generator: type[BenchmarkOptions]) -> dict[str, Any]:
+def _known_options(
+    point: SweepPoint, benchmark: str, generator: type[BenchmarkOptions]
+) -> dict[str, Any]:
     """Returns the suite's values, as far as the benchmark of an arm has such options.
 
     Two benchmarks share some options at most; the suite's own benchmark has them all.

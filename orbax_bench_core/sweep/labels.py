@@ -47,14 +47,16 @@ class Labels:
         # Of an option that only one of two benchmarks has, there is nothing to override.
         own = {
             name: value
-            for name, value in self._told(point)
+            for name, value in self._telling_options(point)
             if other.options.get(name, value) == value
         }
-        added = {name: value for name, value in self._told(other) if name not in point.options}
+        added = {
+            name: value for name, value in self._telling_options(other) if name not in point.options
+        }
         for name, value in {**own, **added}.items():
             yield f"{name}={value if isinstance(value, str) else json.dumps(value)}"
 
-    def _told(self, point: SweepPoint) -> Iterator[tuple[str, Any]]:
+    def _telling_options(self, point: SweepPoint) -> Iterator[tuple[str, Any]]:
         """Yields the options that a point gives and that vary between points of its benchmark."""
         for name, value in point.options.items():
             if (point.benchmark, name) in self._varying and name in point.given:

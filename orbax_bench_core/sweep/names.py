@@ -20,10 +20,10 @@ def with_distinct_names(suite: Suite) -> Suite:
     """
     arms = [] if suite.arms is None else [suite.arms.baseline, suite.arms.candidate]
     own = [arm.mesh_config for arm in arms if arm.mesh_config is not None]
-    meshes = _named([*(suite.mesh_configs or ()), *own], _of_mesh)
+    meshes = _name_apart([*(suite.mesh_configs or ()), *own], _describe_mesh)
     swept = len(suite.mesh_configs or ())
     changed: dict[str, object] = {
-        "checkpoint_configs": tuple(_named(suite.checkpoint_configs, _of_checkpoint)),
+        "checkpoint_configs": tuple(_name_apart(suite.checkpoint_configs, _describe_checkpoint)),
         "mesh_configs": suite.mesh_configs and tuple(meshes[:swept]),
     }
     if suite.arms is not None:
@@ -38,13 +38,13 @@ def with_distinct_names(suite: Suite) -> Suite:
     return suite.model_copy(update=changed)
 
 
-def _named(configs: Sequence[_Config], facts: Callable[[_Config], _Facts]) -> list[_Config]:
+def _name_apart(configs: Sequence[_Config], facts: Callable[[_Config], _Facts]) -> list[_Config]:
     """Returns the configurations, with a name where a label alone does not tell them apart."""
     alike: dict[str, list[_Config]] = collections.defaultdict(list)
     for each in configs:
         alike[each.label].append(each)
     names: dict[str, dict[int, str]] = {
-        label: _told_apart(label, [facts(each) for each in group])
+        label: _tell_apart(label, [facts(each) for each in group])
         for label, group in alike.items()
         if len(group) > 1
     }
@@ -57,7 +57,7 @@ def _named(configs: Sequence[_Config], facts: Callable[[_Config], _Facts]) -> li
     return found
 
 
-def _told_apart(label: str, every: Sequence[_Facts]) -> dict[int, str]:
+def _tell_apart(label: str, every: Sequence[_Facts]) -> dict[int, str]:
     """Returns the name of each, by the fewest of the first facts that tell them apart."""
     distinct = len({tuple(sorted(facts.items())) for facts in every})
     chosen: list[str] = []
@@ -69,12 +69,12 @@ def _told_apart(label: str, every: Sequence[_Facts]) -> dict[int, str]:
         if split > groups:
             chosen.append(fact)
             groups = split
-    columns = [_shortened([facts.get(fact, f"no {fact}") for facts in every]) for fact in chosen]
+    columns = [_shorten([facts.get(fact, f"no {fact}") for facts in every]) for fact in chosen]
     said = ["·".join(column[at] for column in columns) for at in range(len(every))]
     return {at: f"{label}({text})" if text else label for at, text in enumerate(said)}
 
 
-def _shortened(texts: list[str]) -> list[str]:
+def _shorten(texts: list[str]) -> list[str]:
     """Returns paths without the folders that all have, at both ends; anything else as it is."""
     parts = [text.split("/") for text in texts]
     shortest = min(map(len, parts))
@@ -84,14 +84,14 @@ def _shortened(texts: list[str]) -> list[str]:
     return short if all(short) and len(set(short)) == len(set(texts)) else texts
 
 
-def _of_checkpoint(config: CheckpointConfig) -> _Facts:
+def _describe_checkpoint(config: CheckpointConfig) -> _Facts:
     """Returns the description of a checkpoint; the seed is a part of its points' labels."""
     content = config.model_dump(mode="json", exclude={"name", "spec", "random_seed"})
     found = {key: f"{key}:{value}" for key, value in content.items() if value not in (None, False)}
-    return found | dict(_of_spec(config))
+    return found | dict(_describe_spec(config))
 
 
-def _of_spec(config: CheckpointConfig) -> Iterator[tuple[str, str]]:
+def _describe_spec(config: CheckpointConfig) -> Iterator[tuple[str, str]]:
     every = list(leaves(config.spec or {}))
     for path, leaf in every:
         name = ".".join(path)
@@ -107,7 +107,7 @@ def _of_spec(config: CheckpointConfig) -> Iterator[tuple[str, str]]:
     yield "order", ">".join(".".join(path) for path, _ in every)
 
 
-def _of_mesh(config: MeshConfig) -> _Facts:
+def _describe_mesh(config: MeshConfig) -> _Facts:
     sizes = zip(config.mesh_axes, config.ici_shape, config.dcn_shape, strict=True)
     return {
         "axes": "·".join(

@@ -107,7 +107,7 @@ class Worker:
         try:
             self._run.check_there()
             record = run_repeat(
-                task, self._setup, self._states, self._provenance, self._id, self._measured
+                task, self._setup, self._states, self._provenance, self._id, self._emit_measured
             )
             self._run.check_there()
         except RunDirectoryGone as gone:
@@ -147,7 +147,7 @@ class Worker:
         while line := lines.get():
             yield protocol.Task.model_validate_json(line)
 
-    def _measured(self, samples: Sequence[Sample]) -> None:
+    def _emit_measured(self, samples: Sequence[Sample]) -> None:
         self._emit(Measured(samples=tuple(samples)))
 
     def _emit(self, event: pydantic.BaseModel) -> None:

@@ -52,7 +52,7 @@ def run_repeat(
     except KeyboardInterrupt:
         raise  # this process is told to end
     except BaseException as failure:  # noqa: BLE001 - a failure is data, also a GeneratorExit
-        status, error = _ended_by(failure)
+        status, error = _describe_end(failure)
     finally:
         repeat.clean_up()
     record = functools.partial(
@@ -74,7 +74,7 @@ def run_repeat(
         return record(status="failed", error=error or _describe(wrong))
 
 
-def _ended_by(failure: BaseException) -> tuple[records.Status, records.ErrorInfo]:
+def _describe_end(failure: BaseException) -> tuple[records.Status, records.ErrorInfo]:
     """Returns the status of a repeat that ended by an exception, and the error of its record."""
     if isinstance(failure, (state.MeshDoesNotFit, state.NotOnPathways)):
         return "skipped", records.ErrorInfo(type=type(failure).__name__, message=str(failure))

@@ -177,7 +177,7 @@ class LocalWorker:
         self._memory_kills = MemoryKills.read()
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
-        with open(log_file, "ab", opener=_unlinked) as log:
+        with open(log_file, "ab", opener=_open_no_link) as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [*command, "--events", str(events_out)],
@@ -280,7 +280,7 @@ class LocalWorker:
         return f"{killed}; {MemoryKills.read().cause_since(self._memory_kills)}"
 
 
-def _unlinked(path: str, flags: int) -> int:
+def _open_no_link(path: str, flags: int) -> int:
     """Opens a file that is no link: a log is written to, not replaced."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 

@@ -43,7 +43,9 @@ _PACKAGES: Final = ("orbax-bench", "jax", "jaxlib", "orbax-checkpoint")
 def given_token(environment: MutableMapping[str, str]) -> str | None:
     """Takes the token out of an environment, so that nothing that is started inherits it."""
     token = environment.pop(TOKEN, "").strip()
-    bits = _most_bits(token)
+    # What a random token of this length has that is made of such letters.
+    alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))
+    bits = int(len(token) * math.log2(next(alphabets, _OTHER_LETTERS)))
     if token and bits < _FEWEST_BITS:
         raise UserError(
             f"{TOKEN} has {len(token)} characters, which are {bits} bits at most; anyone who "
@@ -51,12 +53,6 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
             f"{_FEWEST_BITS} bits, such as what `openssl rand -hex 32` prints"
         )
     return token or None
-
-
-def _most_bits(token: str) -> int:
-    """Returns the bits of a random token of this length that is made of such letters."""
-    alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))
-    return int(len(token) * math.log2(next(alphabets, _OTHER_LETTERS)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -102,7 +102,7 @@ def start(keys: tuple[str, ...]) -> Running:
     # logged and left out.
     ready = [
         (key, made)
-        for key in _known((*keys, *(_also.get() or ())))
+        for key in _check_keys((*keys, *(_also.get() or ())))
         if (made := observers.attempt("load collector", FACTORIES[key], None, key)) is not None
     ]
     started = [
@@ -130,18 +130,18 @@ def notes(running: Running) -> list[str]:
 
 def check(keys: tuple[str, ...]) -> None:
     """Checks that every key is one of `KEYS`."""
-    _known(keys)
+    _check_keys(keys)
 
 
 @functools.lru_cache(maxsize=256)  # blocks in a loop ask for the same keys again and again
-def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _check_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         if key not in KEYS:
-            raise ValueError(_unknown(key))
+            raise ValueError(_describe_unknown(key))
     return tuple(key for key in dict.fromkeys(keys) if key in FACTORIES)
 
 
-def _unknown(key: object) -> str:
+def _describe_unknown(key: object) -> str:
     import difflib
 
     near = difflib.get_close_matches(str(key), KEYS, n=1)

@@ -64,7 +64,14 @@ class TensorStore(Difference[_State]):
         self._library = tensorstore
 
     def _read(self) -> _State:
-        return _read(self._library)
+        # Most blocks find the metrics as the last one left them. The fingerprint that says so is
+        # read first: a change between the two reads makes the next one differ.
+        global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
+        fingerprint, latest = _fingerprint(self._library), _latest
+        if latest.fingerprint != fingerprint:
+            stores, caches = (store_metrics.read(self._library, prefix) for prefix in PREFIXES)
+            latest = _latest = _State(fingerprint, stores | caches)
+        return latest
 
     def _compare(self, before: _State, after: _State) -> list[Reading]:
         if after is before:
@@ -90,18 +97,6 @@ def resolve(name: str) -> Metric | None:
                 collector="tensorstore",
             )
     return None
-
-
-def _read(library: Any) -> _State:
-    # Most blocks find the metrics as the last one left them. The fingerprint that says so is read
-    # first: a change between the two reads makes the next one differ.
-    global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
-    fingerprint, latest = _fingerprint(library), _latest
-    if latest.fingerprint != fingerprint:
-        stores, caches = (store_metrics.read(library, prefix) for prefix in PREFIXES)
-        totals = stores | caches
-        latest = _latest = _State(fingerprint, totals)
-    return latest
 
 
 def _fingerprint(library: Any) -> tuple[object, ...]:
