@@ -12,7 +12,7 @@ from orbax_bench_core import sweep
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError, listed, shortened, shown
 from orbax_bench_core.execute.command_line import command_line
-from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
+from orbax_bench_core.execute.hosts import Host, JoinFiles, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
 from orbax_bench_core.execute.machine_turns import turns_on
 from orbax_bench_core.execute.placement import ExpectedDevices
@@ -216,7 +216,7 @@ class Session:
                 )
             try:
                 if self.whole and isinstance(self.settings.host, LocalHost):
-                    Rendezvous(self.directory.root).remove_left()
+                    JoinFiles(self.directory.root).remove_left()
                 yield
             except BaseException:  # a worker may have been ended while it wrote
                 with contextlib.suppress(OSError, UserError):

@@ -14,8 +14,8 @@ from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
     Agent,
     ClusterHosts,
+    ClusterRun,
     LocalHost,
-    Meeting,
     equal_everywhere,
     given_token,
 )
@@ -47,8 +47,8 @@ def on_hosts(
         return measure(placed)
     if cluster.rank:
         return serve(cluster, directory, suite.source.file, say, settings=settings, part=part)
-    meeting = _meeting(cluster, directory, suite.source.file, say, part, text=suite.text)
-    hosts = ClusterHosts(meeting, own=_local(settings), host_wait_s=host_wait_s)
+    run = _cluster_run(cluster, directory, suite.source.file, say, part, text=suite.text)
+    hosts = ClusterHosts(run, own=_local(settings), host_wait_s=host_wait_s)
     with hosts.listening(given_token(os.environ)):
         try:
             hosts.await_all()
@@ -72,19 +72,19 @@ def serve(
     part: str = "",
 ) -> int:
     """Serves process 0 from another host until the run ends; see `on_hosts`."""
-    meeting = _meeting(cluster, directory, suite, say, part)
+    run = _cluster_run(cluster, directory, suite, say, part)
     try:
-        return Agent(meeting, token=given_token(os.environ), local=_local(settings)).run()
+        return Agent(run, token=given_token(os.environ), local=_local(settings)).run()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
 
 
-def _meeting(
+def _cluster_run(
     cluster: Cluster, directory: RunDirectory, suite: str, say: Say, part: str, *, text: str = ""
-) -> Meeting:
+) -> ClusterRun:
     """Describes a run for which hosts meet that have the same versions and, in a step, points."""
     equal = {**equal_everywhere(), **({"the point": part} if part else {})}
-    return Meeting(
+    return ClusterRun(
         cluster=cluster,
         directory=directory,
         equal=equal,

@@ -18,7 +18,7 @@ from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.errors import log_pieces, redacted
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
-from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
+from orbax_bench_core.execute.hosts.join_files import PortRange, free_port
 from orbax_bench_core.execute.liveness import signal_name
 from orbax_bench_core.execute.lock import LOCK_FILE, held_locks, measuring_lock
 from orbax_bench_core.execute.signs import Signs, kernel_stacks, read_signs, sleepers

@@ -1,4 +1,4 @@
-"""Rendezvous of the hosts of a run: the token, the folder they share, and what must be equal."""
+"""JoinFiles of the hosts of a run: the token, the folder they share, and what must be equal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.cluster import Cluster
-from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
+from orbax_bench_core.execute.hosts.wire import CONTACT, ContactTimes
 from orbax_bench_core.execute.variables import TOKEN
 from orbax_bench_core.files import AnyPath, read_at_most, refuse_links
 from orbax_bench_core.records import RunDirectory
@@ -56,7 +56,7 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Meeting:
+class ClusterRun:
     """A run for which hosts meet, as one of them is told of it; all give the same command."""
 
     cluster: Cluster  # the place of this host among them
@@ -65,16 +65,16 @@ class Meeting:
     say: Callable[[str], None]  # takes lines for people
     suite: str = ""  # the suite file, as this host sees it
     text: str = ""  # the suite, where overrides have changed it; empty for the file as it is
-    contact: Contact = CONTACT  # times of the connections
+    contact: ContactTimes = CONTACT  # times of the connections
     part: str = ""  # what tells this run from others that meet in the same folder
 
     @property
-    def rendezvous(self) -> Rendezvous:
+    def join_files(self) -> JoinFiles:
         """The files by which they find and trust each other."""
-        return Rendezvous(self.directory.root, self.part)
+        return JoinFiles(self.directory.root, self.part)
 
 
-class Rendezvous:
+class JoinFiles:
     """Files in a folder that hosts share, by which they find and trust each other."""
 
     def __init__(self, root: AnyPath, part: str = "") -> None:
