@@ -112,7 +112,15 @@ class GateRule(ConfigModel):
         return self.model_copy(update=dict.fromkeys(automatic, found))
 
     def fewest_of_pass(self, repeat_s: float, per_life: int = 1) -> int:
-        """Returns the first look at which a PASS can exclude what the limits ask for."""
+        """Returns the first look at which a PASS can exclude what the limits ask for.
+
+        Args:
+            repeat_s: Seconds that one operation costs, with all that is around it.
+            per_life: Operations of one life of a worker.
+
+        Returns:
+            Operations per arm.
+        """
         looks = self.looks_at_all(per_life)
         for index, look in enumerate(looks):
             rule = self.limits_at(index, repeat_s, per_life)

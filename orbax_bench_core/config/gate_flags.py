@@ -14,7 +14,15 @@ FLAG: Final = "--rule"
 
 
 def changed_gate(gate: GateConfig, rules: Sequence[str]) -> GateConfig:
-    """Returns a gate with some of its rules changed."""
+    """Returns a gate with some of its rules changed.
+
+    Args:
+        gate: The rules of the suite.
+        rules: Changes as `--rule` takes them: `margin=0.3`, or `metrics.save.margin=0.3`.
+
+    Raises:
+        UserError: There is no such rule, or it does not take the value.
+    """
     if not rules:
         return gate
     content = gate.model_dump(mode="json", exclude_unset=True)

@@ -193,7 +193,16 @@ def _put(data: Any, path: KeyPath, value: Any) -> Iterator[KeyPath]:
 
 
 def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
-    """Returns the text of a suite with more keys at its top level."""
+    """Returns the text of a suite with more keys at its top level.
+
+    Args:
+        text: The suite.
+        keys: What is added, as plain data.
+        file: Where the suite comes from, for messages.
+
+    Raises:
+        SuiteError: The text is no mapping, or has one of the keys already.
+    """
     # The keys go to the end, so that messages still name the lines of the file.
     source = SuiteSource(text, file)
     if not isinstance(source.data, dict):

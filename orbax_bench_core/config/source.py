@@ -206,7 +206,15 @@ def _node(kind: Any, text: str) -> yaml.Node | None:
 
 
 def read_value(text: str, said: str) -> Any:
-    """Reads the value of a flag, which is YAML of plain data; nothing is None."""
+    """Reads the value of a flag, which is YAML of plain data; nothing is None.
+
+    Args:
+        text: What was given.
+        said: How a message names the flag.
+
+    Raises:
+        SuiteError: It is no YAML, or more than plain data.
+    """
     if not text.strip():
         return None
     try:

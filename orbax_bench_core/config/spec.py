@@ -89,7 +89,11 @@ def leaves(spec: Spec, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def checked_name(name: str) -> str:
-    """Returns the name of a leaf or group, which without OCDBT becomes the name of a folder."""
+    """Returns the name of a leaf or group, which without OCDBT becomes the name of a folder.
+
+    Raises:
+        ValueError: It has a slash, a backslash or control characters, or is empty or dots alone.
+    """
     if name in ("", ".", "..") or "/" in name or "\\" in name or not name.isprintable():
         raise ValueError(
             f"{shown(name)} is not the name of an array: give one without / and \\ and control "

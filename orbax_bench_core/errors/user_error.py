@@ -59,7 +59,11 @@ class UserError(Exception):
 
 
 def check_amounts(**amounts: float) -> None:
-    """Checks amounts by name, before anything is measured that they would be taken from."""
+    """Checks amounts by name, before anything is measured that they would be taken from.
+
+    Raises:
+        UserError: One is negative, infinite or not a number.
+    """
     for name, amount in amounts.items():
         if not 0 <= amount < math.inf:
             raise UserError(f"{name}: expected a number of 0 or more, got {shown(amount)}")

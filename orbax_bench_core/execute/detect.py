@@ -26,7 +26,15 @@ _PORTS = 65_536
 
 
 def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:
-    """Returns the cluster that the variables of a launcher tell of."""
+    """Returns the cluster that the variables of a launcher tell of.
+
+    None where this process is alone: no launcher tells of others, it is switched off, or one
+    process of Pathways has all devices.
+
+    Raises:
+        UserError: Variables contradict each other, or name no place, port or size that there can
+            be.
+    """
     switch = environment.get(SWITCH, "").lower()
     if switch not in ("", *_OFF, TPU_VM):
         raise wrong_variables(f"{SWITCH}={switch}: give none for this host alone, or {TPU_VM}")

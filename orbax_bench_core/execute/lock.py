@@ -32,7 +32,16 @@ _RANGE = struct.Struct("hhqqi4x")
 def measuring_lock(
     waiting: Callable[[str], None], *, lock_file: Path = LOCK_FILE, run: str = ""
 ) -> Iterator[None]:
-    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers."""
+    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers.
+
+    Args:
+        waiting: Takes a line that says who holds it, once, where it has to be waited for.
+        lock_file: The file that is locked; all users of a machine have the same one.
+        run: Id of the run; processes of one run share the lock. Empty shares it with nobody.
+
+    Raises:
+        UserError: Neither this file nor one of this user's own can be used.
+    """
     # The kernel drops the lock when its holder and the workers that this one started have ended,
     # however they end. Processes of one run share it: the one that comes first holds it for all.
     descriptor, ours = _open_usable(lock_file, waiting)

@@ -19,7 +19,16 @@ SHARED_FOLDER: Final = ".orbax-bench"
 def turns_on(
     machines: Iterable[str], run: AnyPath, waiting: Callable[[str], None]
 ) -> Iterator[None]:
-    """Waits until no other run or step of one place measures on these machines, and keeps it so."""
+    """Waits until no other run or step of one place measures on these machines, and keeps it so.
+
+    Args:
+        machines: Names of the machines; a host measures on one, a cluster on several.
+        run: The run directory, next to which the leases lie.
+        waiting: Takes lines that say who is waited for.
+
+    Raises:
+        OSError: A lease can be written neither next to the run directory nor into it.
+    """
     # Containers of one machine do not see each other's lock files, but the storage of their runs.
     # Each has a lease per machine beside the run directory, or in it where nothing may be written
     # beside it or another storage is mounted there, which other containers do not share.

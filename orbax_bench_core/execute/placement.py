@@ -103,7 +103,11 @@ class ExpectedDevices:
     count: int | None = None  # over all processes; None for any number
 
     def check(self, ready: Mapping[int, Ready]) -> None:
-        """Refuses workers that have other devices."""
+        """Refuses workers that have other devices.
+
+        Raises:
+            UserError: JAX has another platform, kind or number of devices than was expected.
+        """
         # Without an accelerator, or in an image that has no library for it, JAX takes the CPU and
         # says so in a log only: the figures would be those of another machine.
         for host, said in sorted(ready.items()):

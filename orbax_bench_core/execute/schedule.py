@@ -43,7 +43,15 @@ def _shuffle(points: Sequence[SweepPoint], generator: random.Random) -> list[Swe
 
 
 def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
-    """Runs every repeat of the points of a session that has no finished record yet."""
+    """Runs every repeat of the points of a session that has no finished record yet.
+
+    Args:
+        session: What to measure, and where.
+        meanwhile: Called between repeats, such as by a heartbeat.
+
+    Raises:
+        CommonFailure: The first points failed for one reason, and the session gives up on that.
+    """
     info = session.info
     shared = CommonFailureCheck(session.plain) if session.settings.give_up else None
     works = [point.work for point in info.expansion.plain]
@@ -68,7 +76,15 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
 
 
 def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
-    """Runs repeats of each point, one point after the other, until they are enough."""
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Args:
+        session: What to measure, and where.
+        ended: Says after each repeat whether its point has enough.
+
+    Returns:
+        The repeats of the point that has fewest.
+    """
     # Every point has workers of its own, so that what one leaves in a process does not count for
     # the next.
     made = []

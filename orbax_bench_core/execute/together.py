@@ -39,7 +39,21 @@ def on_hosts(
     host_wait_s: float = HOST_WAIT_S,
     part: str = "",
 ) -> int:
-    """Measures on one host, or on all hosts of a cluster together."""
+    """Measures on one host, or on all hosts of a cluster together.
+
+    Args:
+        cluster: The place of this host; None where it is the only one.
+        directory: The run directory, which all hosts see.
+        measure: Measures on the host of the settings that it is given, and returns an exit code.
+        suite: The suite, which the other hosts are sent.
+        settings: How repeats are run.
+        say: Takes lines for people.
+        host_wait_s: Seconds for which a host that is lost is waited for.
+        part: What tells this run from others that meet in the same folder; empty for the only one.
+
+    Returns:
+        The exit code of the run: that of process 0 on every host.
+    """
     # The others join once, and serve as many sessions as `measure` has below their common folder.
     check_placement(suite, cluster)
     placed = dataclasses.replace(settings, placed=True)
@@ -96,7 +110,11 @@ def _cluster_run(
 
 
 def refuse_several_hosts(what: str) -> None:
-    """Refuses what measures on one host where a launcher has started it on several."""
+    """Refuses what measures on one host where a launcher has started it on several.
+
+    Raises:
+        UserError: A launcher has started this command on several hosts.
+    """
     # Otherwise each of them would measure into the same folder.
     cluster = detect_cluster(os.environ)
     if cluster is not None:

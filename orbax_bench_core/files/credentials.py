@@ -36,6 +36,9 @@ def check_credentials(named: str, environment: Mapping[str, str] = os.environ) -
     Its clients ask for a metadata server again and again, each for itself: that took 35 to 50 s
     where there was none. Where the machine is Google's, or in a cluster, they are left to it: such
     a server may take long to come up. Whether credentials are good, only the service knows.
+
+    Raises:
+        OSError: There are none, or the key file that is named is not there (EPERM).
     """
     given = environment.get(_KEY_FILE)
     if any(map(environment.get, (EMULATOR, *_OF_CLIENT))):

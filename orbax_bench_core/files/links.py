@@ -19,6 +19,9 @@ def refuse_links(path: AnyPath | str, root: AnyPath | str) -> None:
     """Refuses a path that a link below `root` may lead anywhere.
 
     `root` itself may be a link, or lie behind one: somebody has named it. Cloud Storage has none.
+
+    Raises:
+        OSError: A link lies below `root` (ELOOP).
     """
     way, top = os.fspath(path), os.fspath(root).rstrip("/")
     if "://" in way:

@@ -32,7 +32,12 @@ _LONGEST: Final = 4096
 
 
 def place(named: AnyPath | str) -> AnyPath:
-    """Returns the place that a path or a URI names."""
+    """Returns the place that a path or a URI names.
+
+    Raises:
+        OSError: It is of a scheme that is not read (EPROTONOSUPPORT), no file can be called so
+            (EINVAL), or there are no credentials for its bucket (EPERM).
+    """
     from etils import epath
 
     path, unknown = _understood(str(named))
@@ -61,7 +66,12 @@ def matching(folder: AnyPath, pattern: str) -> Iterator[AnyPath]:
 
 
 def checked_path(path: str) -> str:
-    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays."""
+    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
+
+    Raises:
+        ValueError: It is empty, too long, no text, or of a scheme that Orbax does not read; the
+            message says what to do.
+    """
     if not path.strip():
         raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
     if "\x00" in path or len(path) > _LONGEST:

@@ -26,7 +26,14 @@ def provisioning(
     *,
     flex_start: bool = False,
 ) -> Provisioning:
-    """Returns the pods' fields that get machines of GKE; with a queue, Kueue decides how long."""
+    """Returns the pods' fields that get machines of GKE; with a queue, Kueue decides how long.
+
+    Args:
+        queue: Queue of Kueue that admits the job; None without one.
+        max_run_s: Seconds for which machines are given; None for no bound.
+        reservation: NAME, or projects/PROJECT/reservations/NAME.
+        flex_start: Whether machines come by flex-start.
+    """
     selectors, taints = dict[str, str](), list[str]()
     if reservation is not None and (parts := _RESERVATION.fullmatch(reservation)):
         selectors["cloud.google.com/reservation-name"] = parts["name"]
@@ -45,7 +52,11 @@ def provisioning(
 
 
 def require_one_capacity(reservation: str | None, *, spot: bool, flex_start: bool) -> None:
-    """Refuses machines that are to be had in two ways at once, and names of none."""
+    """Refuses machines that are to be had in two ways at once, and names of none.
+
+    Raises:
+        ValueError: Two of them are given, or the reservation has no such name.
+    """
     given = {"reservation": reservation is not None, "spot": spot, "flex_start": flex_start}
     asked = [name for name, asked in given.items() if asked]
     if len(asked) > 1:
@@ -58,7 +69,11 @@ def require_one_capacity(reservation: str | None, *, spot: bool, flex_start: boo
 
 
 def require_bounded(max_run_s: int | None, queue: str | None, *, flex_start: bool) -> None:
-    """Refuses a time for which machines are given where nothing says so."""
+    """Refuses a time for which machines are given where nothing says so.
+
+    Raises:
+        ValueError: Neither flex-start nor a queue is asked for, or it is longer than 7 days.
+    """
     if max_run_s is None:
         return
     if not (flex_start or queue):

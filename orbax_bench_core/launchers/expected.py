@@ -11,7 +11,11 @@ _PLATFORMS = ("cpu", "gpu", "tpu")
 
 
 def expected_devices(text: str) -> ExpectedDevices | None:
-    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None if it is empty."""
+    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None if it is empty.
+
+    Raises:
+        UserError: It is not of the form, or names no known kind.
+    """
     if not text:
         return None
     platform, *rest = text.split(":")

@@ -67,7 +67,11 @@ class Gpus:
 
 
 def parse_gpus(text: str) -> Gpus:
-    """Reads GPUs as the command line takes them: `KIND:COUNT`, or `COUNT` of any kind."""
+    """Reads GPUs as the command line takes them: `KIND:COUNT`, or `COUNT` of any kind.
+
+    Raises:
+        UserError: It is not of the form, or names no known GPU.
+    """
     kind, separator, number = text.strip().rpartition(":")
     if not (number.isascii() and number.isdigit() and int(number)) or (separator and not kind):
         raise UserError(f"GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got {text!r}")

@@ -45,7 +45,20 @@ def make_launcher(
     slices: int = 1,
     **launch: Any,
 ) -> Launcher:
-    """Returns the launcher of a launch, whose points have so many processes."""
+    """Returns the launcher of a launch, whose points have so many processes.
+
+    Args:
+        on: Name of the place, as `--on` takes it.
+        settings: Its settings, `KEY=VALUE` each.
+        processes: Numbers of processes that points name.
+        hosts: How many hosts; of slices it follows from their shape.
+        tpu: The kind of slice, such as `v5e:4x4`.
+        slices: How many slices.
+        launch: What every launcher is told; see `Launch`.
+
+    Raises:
+        UserError: There is no such place, setting or slice, or the numbers do not fit each other.
+    """
     place = place_named(on)
     chosen = place_settings(on, settings)
     if not tpu:
@@ -79,7 +92,11 @@ def place_named(name: str) -> Place:
 
 
 def place_settings(on: str, pairs: Sequence[str]) -> ConfigModel:
-    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML."""
+    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML.
+
+    Raises:
+        UserError: A setting is unknown or does not take its value; all are named.
+    """
     model = place_named(on).settings
     fields = model.model_fields
     problems, given = [], {}

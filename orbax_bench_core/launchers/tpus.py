@@ -157,7 +157,11 @@ def slice_shape(generation: str, topology: str, machine_type: str = "") -> Slice
 
 
 def parse_slice(text: str) -> SliceShape:
-    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind."""
+    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind.
+
+    Raises:
+        UserError: It is not of the form, or there is no such slice; the message names the nearest.
+    """
     parts = text.strip().split(":")
     if len(parts) not in (2, 3):
         raise UserError(f"a TPU slice is TYPE:TOPOLOGY, such as v5e:2x4; got {text!r}")
@@ -216,7 +220,16 @@ def _no_such_topology(generation: Generation, topology: str) -> str:
 
 
 def require_whole_slices(processes: Iterable[int], shape: SliceShape, slices: int = 1) -> None:
-    """Checks that points use every host of the slices: libtpu waits for those that do not start."""
+    """Checks that points use every host of the slices: libtpu waits for those that do not start.
+
+    Args:
+        processes: Numbers of processes that points name.
+        shape: The kind of slice.
+        slices: How many there are.
+
+    Raises:
+        UserError: A point has another number of processes than the slices have hosts.
+    """
     hosts = shape.hosts * slices
     misfits = sorted({count for count in processes if count != hosts})
     if misfits:

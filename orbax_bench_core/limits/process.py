@@ -53,7 +53,18 @@ def take_limits(
     *,
     dtype: str = "float32",
 ) -> Limits:
-    """Measures the limits of machine and storage, in a process whose heap keeps its memory."""
+    """Measures the limits of machine and storage, in a process whose heap keeps its memory.
+
+    Args:
+        path: Folder on the storage to measure, local or gs://.
+        num_bytes: Bytes that each probe moves; fewer where memory or disk has no room.
+        parallelism: Threads or shards; None for as many as there are devices.
+        timeout_s: Seconds after which the process is ended.
+        dtype: Dtype of the arrays.
+
+    Raises:
+        UserError: Nothing can be written there, or the time was over.
+    """
     # Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
     asked = {"num_bytes": num_bytes, "parallelism": parallelism, "dtype": dtype}
     ((_, found),) = _take(LocalHost(), path, timeout_s, {}, asked)

@@ -114,6 +114,16 @@ class RunDirectory:
 
         The rules of a comparison and the design of its pairs are frozen once one of its operations
         is recorded.
+
+        Args:
+            loaded: The suite as it was read.
+            expansion: Its points and pairs, and what was skipped.
+            code: Revisions of the benchmark classes and of the suite file; none are known without.
+            process_noise: Tells what a passport knows of the processes of a pair.
+
+        Raises:
+            UserError: Another suite, or other rules after the first record, were measured here, or
+                nothing can be written.
         """
         info = begin_info(loaded, expansion, code or CodeUnderTest(), process_noise)
         earlier = self.read_info() if self.exists() else None
@@ -136,6 +146,13 @@ class RunDirectory:
         """Refuses a folder in which another run of an engine has begun, unless it goes on with it.
 
         Its results would be taken for those of this one, or both would measure half.
+
+        Args:
+            engine_run: Id of this run, as its engine has it.
+            go_on: Whether it goes on with what another one has begun.
+
+        Raises:
+            UserError: Another run has begun here.
         """
         earlier = self.engine_run
         if self.exists() and earlier != engine_run and not go_on:
@@ -148,7 +165,11 @@ class RunDirectory:
             )
 
     def claim(self, engine_run: str, *, go_on: bool = False) -> None:
-        """Notes of which run of an engine this is, under the lease of the run."""
+        """Notes of which run of an engine this is, under the lease of the run.
+
+        Raises:
+            UserError: Another run has begun here and `go_on` is false, or nothing can be written.
+        """
         self.refuse_other(engine_run, go_on=go_on)
         if self.engine_run != engine_run:
             data = json.dumps({"version": 1, "engine_run": engine_run}, indent=2).encode()
@@ -162,14 +183,22 @@ class RunDirectory:
         return UserError("; ".join(filter(None, [f"cannot write to {self.root}: {error}", remedy])))
 
     def exists(self) -> bool:
-        """Returns whether a run is here."""
+        """Returns whether a run is here.
+
+        Raises:
+            UserError: The storage does not tell: a file that cannot be read is not missing.
+        """
         try:
             return files.is_there(self._info_path)
         except OSError as error:
             raise reading.unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
-        """Checks that the run which was begun here is still here."""
+        """Checks that the run which was begun here is still here.
+
+        Raises:
+            RunDirectoryGone: It was renamed or deleted meanwhile.
+        """
         if not self.exists():
             raise RunDirectoryGone(
                 f"the run directory {self.root} is gone: it was renamed or deleted while it was "
@@ -182,7 +211,11 @@ class RunDirectory:
         return self.read_info().run_id if self._run_id is None else self._run_id
 
     def read_info(self) -> RunInfo:
-        """Reads `run.json`."""
+        """Reads `run.json`.
+
+        Raises:
+            UserError: There is no run here, or one of another schema version, or it cannot be read.
+        """
         data = reading.read_file(self._info_path, files.MAX_BYTES)
         if data is None:
             there = "it has no run.json" if self.root.is_dir() else "it is a file"
@@ -198,7 +231,16 @@ class RunDirectory:
     def read_result(
         self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
     ) -> Result | None:
-        """Returns the content of a file next to the records, or None if there is no such file."""
+        """Returns the content of a file next to the records, or None if there is no such file.
+
+        Args:
+            name: The file.
+            model: What it holds.
+            remedy: What a user does once a damaged file is removed, as part of a message.
+
+        Raises:
+            UserError: It is damaged, of another version, or cannot be read.
+        """
         path = self.root / name
         data = reading.read_file(path, files.MAX_BYTES)
         if data is None:
@@ -228,6 +270,9 @@ class RunDirectory:
         """Returns the record of one repeat; None when it has none, or one that is not its own.
 
         A torn record, and one of another point, repeat, host or run, is as if there were none.
+
+        Raises:
+            UserError: It is of another schema version, or cannot be read.
         """
         place = reading.RecordPlace(point.id, repeat, warmup, host)
         path = self.root / place.path
@@ -248,7 +293,15 @@ class RunDirectory:
         block: int | None = None,
         life: int | None = None,
     ) -> Repeat:
-        """Returns one measured repeat over all its hosts."""
+        """Returns one measured repeat over all its hosts.
+
+        Args:
+            point: The point or pair.
+            repeat: Index of the repeat; warm-ups are not read.
+            arm: Which side of a pair was measured.
+            block: Which block of a paired comparison it belongs to.
+            life: Which slot of the block had a worker of its own for it.
+        """
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         (series,) = (each for each in Series.all_of(point) if each.arm == arm)
@@ -288,6 +341,20 @@ class RunDirectory:
         A record that passed or was skipped is final. One that failed is replaced. So is one that is
         torn, which is kept beside it under a name that readers ignore, and one that is not of its
         place, under a lease alone.
+
+        Args:
+            record: What was measured.
+            fence: The lease under which it was measured, as text; that of this process without.
+            replaces: Seal of a final record that this one may replace all the same.
+
+        Returns:
+            The record as it was written: one that no file can hold becomes a failed one that says
+            why.
+
+        Raises:
+            AlreadyRecorded: A final record, one of another version, or one that is not of its place
+                is there.
+            LeaseLost: Another process holds the lease now.
         """
         place = reading.RecordPlace(record.point_id, record.repeat, record.warmup, record.host)
         path = self.root / place.path
@@ -343,7 +410,11 @@ class RunDirectory:
     def data_path(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> AnyPath:
-        """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
+        """Returns where one repeat puts its checkpoint data: here, or on the point's storage.
+
+        Several runs may share one storage: there each has a folder by the hash of its run
+        directory.
+        """
         root = self._data_root(point, arm)
         return root / point.directory / reading.repeat_folder(repeat, warmup)
 

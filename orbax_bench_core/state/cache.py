@@ -50,7 +50,16 @@ class StateCache:
     def get(
         self, checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None
     ) -> LoadedState:
-        """Returns the state of a checkpoint on a mesh."""
+        """Returns the state of a checkpoint on a mesh.
+
+        Args:
+            checkpoint: What to make or load.
+            mesh_config: The mesh of the point; with the checkpoint it is the key of the cache.
+            mesh: The same as JAX has it; None spreads nothing.
+
+        Raises:
+            StateError: It cannot be made or loaded here.
+        """
         # It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
         # Containers and arrays are new objects at each call; the memory of arrays is shared. In a
         # multi-process run every process must call with the same arguments.

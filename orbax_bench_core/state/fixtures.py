@@ -17,7 +17,15 @@ from orbax_bench_core.state.tree import StateError
 
 
 def save_fixture(tree: Any, path: str) -> None:
-    """Saves a tree as an Orbax v1 checkpoint, replacing an existing checkpoint."""
+    """Saves a tree as an Orbax v1 checkpoint, replacing an existing checkpoint.
+
+    Args:
+        tree: Arrays and scalars; every process has the same tree.
+        path: Folder of the checkpoint, local or gs://.
+
+    Raises:
+        StateError: Something else than a checkpoint is there.
+    """
     # The digest of each leaf is recorded beside it, so that a load can tell whether its values are
     # still those that were saved.
     root = absolute(path)
@@ -47,7 +55,11 @@ def record_digest(directory: epath.Path, found: Digest) -> None:
 
 
 def recorded_digest(directory: epath.Path) -> Digest | None:
-    """Returns the digest that was recorded in a folder; None when there is none."""
+    """Returns the digest that was recorded in a folder; None when there is none.
+
+    Raises:
+        StateError: The file is there, and is no digest per leaf.
+    """
     file = directory / DIGESTS_FILE
     if not directory.is_dir() or not file.exists():
         return None

@@ -22,7 +22,15 @@ PyTree = Any
 
 
 def load_checkpoint(config: CheckpointConfig) -> PyTree:
-    """Loads the checkpoint at `config.path`, written by Orbax v0 or v1."""
+    """Loads the checkpoint at `config.path`, written by Orbax v0 or v1.
+
+    Returns:
+        The tree, its arrays ready on their devices.
+
+    Raises:
+        StateError: There is no such checkpoint, the installed Orbax cannot read it, or its sharding
+            file does not fit it or these devices.
+    """
     # Arrays take the sharding that the file at `sharding_config_path` gives them or, without one,
     # spread over all devices as far as their dimensions allow. The mesh of the suite plays no part.
     if config.path is None:
@@ -38,7 +46,11 @@ def load_checkpoint(config: CheckpointConfig) -> PyTree:
 
 
 def describe(path: str, location: Location) -> PyTree:
-    """Returns the tree of a checkpoint with a description in place of each array."""
+    """Returns the tree of a checkpoint with a description in place of each array.
+
+    Raises:
+        StateError: Its metadata cannot be read by the installed Orbax.
+    """
     try:
         described = orbax_api.describe_item(location.root, location.item)
     except (ValueError, OSError, LookupError) as error:
@@ -74,6 +86,19 @@ def load_targets(
 
     The arrays called `keys` hold the data of random keys: the last dimension is one key, which JAX
     does not split.
+
+    Args:
+        described: The tree of the checkpoint, as `describe` has it.
+        sharding_path: The sharding file; None spreads every array over all devices, as far as its
+            dimensions allow.
+        devices: The devices of all processes.
+        keys: Dotted paths of the arrays that hold the data of random keys.
+
+    Returns:
+        Global shape, dtype and sharding of each array, by dotted path.
+
+    Raises:
+        StateError: An array lacks an entry, or its entry fits neither it nor the devices.
     """
     arrays = described_arrays(described)
     if sharding_path is not None:
@@ -106,7 +131,11 @@ def with_targets(described: PyTree, targets: Mapping[str, jax.ShapeDtypeStruct])
 
 
 def locate_whole(path: str) -> Location:
-    """Finds the pytree that a path names, and checks that all that it names is there."""
+    """Finds the pytree that a path names, and checks that all that it names is there.
+
+    Raises:
+        StateError: There is no checkpoint, its save has not finished, or a file of it is missing.
+    """
     location = locate(path)
     try:
         read_checkpoint(path).check()
@@ -116,7 +145,11 @@ def locate_whole(path: str) -> Location:
 
 
 def locate(path: str) -> Location:
-    """Finds the pytree that a path names, as Orbax's v1 functions want it named."""
+    """Finds the pytree that a path names, as Orbax's v1 functions want it named.
+
+    Raises:
+        StateError: There is no Orbax checkpoint, or its save has not finished.
+    """
     if UNFINISHED in str(absolute(path)):
         raise StateError(
             f"checkpoint path {path!r} is of a save that has not finished; give one that has"

@@ -102,7 +102,15 @@ def _simulated_slices(
 
 
 def first_devices(mesh: Mesh, count: int) -> Mesh:
-    """Returns the mesh that the first devices of another one form."""
+    """Returns the mesh that the first devices of another one form.
+
+    Args:
+        mesh: The mesh of all devices.
+        count: How many of them; the longest axis becomes shorter, and the others stay.
+
+    Raises:
+        StateError: They form no mesh with the same axes, or leave a process without a device.
+    """
     # Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
     # Of several processes each keeps a part of its devices: all of them save, load and compute.
     sizes = dict(mesh.shape)

@@ -49,7 +49,14 @@ ShardingFile = dict[str, LeafEntry]
 
 
 def read_sharding_file(path: str) -> ShardingFile:
-    """Reads the entries of a sharding file."""
+    """Reads the entries of a sharding file.
+
+    Returns:
+        The target of each leaf, by dotted path.
+
+    Raises:
+        StateError: The file is missing or cannot be read, or an entry is not of the form.
+    """
     file = place(path)
     if not file.exists():
         raise StateError(
@@ -70,7 +77,17 @@ def read_sharding_file(path: str) -> ShardingFile:
 def sharding_targets(
     entries: ShardingFile, shapes: Mapping[str, Sequence[int]], devices: Sequence[jax.Device]
 ) -> dict[str, jax.ShapeDtypeStruct]:
-    """Turns the entries into load targets for the arrays of a checkpoint, by dotted path."""
+    """Turns the entries into load targets for the arrays of a checkpoint, by dotted path.
+
+    Args:
+        entries: The targets by dotted path.
+        shapes: Global shape of each array of the checkpoint, in elements.
+        devices: The devices of all processes, which every mesh must use.
+
+    Raises:
+        StateError: An array has no entry, or one of another shape, of an unknown dtype, or for
+            another number of devices.
+    """
     missing = [name for name in shapes if name not in entries]
     if missing:
         raise StateError(

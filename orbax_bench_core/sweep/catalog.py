@@ -169,7 +169,12 @@ class BenchmarkClassError(Exception):
 
 
 def load_class(benchmark: str) -> type[BenchmarksGenerator]:
-    """Imports a benchmark class: that of a built-in, or the one at `package.module.Class`."""
+    """Imports a benchmark class: that of a built-in, or the one at `package.module.Class`.
+
+    Raises:
+        BenchmarkClassError: There is no such module or class, its import fails, or it is no
+            benchmark class with options.
+    """
     path = BUILTINS.get(benchmark, benchmark)
     module_path, _, class_name = path.rpartition(".")
     if not module_path:

@@ -81,7 +81,13 @@ class PairDesign(pydantic.BaseModel):
         return BLOCK_SIZE * self.operations_per_life
 
     def repeat(self, block: int, slot: int, operation: int = 0) -> int:
-        """Returns the index of a repeat: slots of a block are next to each other."""
+        """Returns the index of a repeat: slots of a block are next to each other.
+
+        Args:
+            block: Index of the block, from 0.
+            slot: Index of the slot in it, 0 to 3.
+            operation: Index of the operation in the life of the slot; 0 without lives.
+        """
         return block * self.block_size + slot * self.operations_per_life + operation
 
     def place(self, repeat: int) -> tuple[int, int, int]:
@@ -131,7 +137,13 @@ def lives_of(gate: GateConfig, after: int = 0) -> PairDesign:
 
 
 def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = None) -> PairDesign:
-    """Returns the design of a pair: lives wherever an offset of a process could be a difference."""
+    """Returns the design of a pair: lives wherever an offset of a process could be a difference.
+
+    Args:
+        pair: The two points.
+        gate: The rules, which may ask for lives always.
+        passport: What is known of the noise from process to process on this machine.
+    """
     known = passport or ProcessNoise()
     lives = lives_of(gate)
     if gate.lives == "always":

@@ -72,6 +72,14 @@ def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
 
     Built-in benchmarks keep their heavy imports inside functions and are expanded here. Any other
     class may import JAX, hold a TPU or crash, so a process of its own looks at it.
+
+    Args:
+        loaded: The suite as it was read.
+        imports: Whether the modules of others may be imported, in a process of their own.
+
+    Raises:
+        SuiteError: A benchmark, an option or a value cannot be used, nothing is left to run, or
+            there are more combinations than `execution.max_points`.
     """
     generators: dict[config.KeyPath, str] = {
         ("benchmarks", index, "generator"): entry.generator
@@ -126,7 +134,11 @@ def expand(loaded: config.LoadedSuite, *, imports: bool = True) -> Expansion:
 
 
 def expand_here(loaded: config.LoadedSuite) -> Expansion:
-    """Expands a suite in this process, importing every benchmark class that it names."""
+    """Expands a suite in this process, importing every benchmark class that it names.
+
+    Raises:
+        SuiteError: As `expand`.
+    """
     loaded = dataclasses.replace(loaded, suite=with_distinct_names(loaded.suite))
     points: dict[str, pair.SweepEntry] = {}
     skipped: dict[str, SkippedPoint] = {}

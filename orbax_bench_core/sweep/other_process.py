@@ -39,6 +39,12 @@ def printed_apart(
 ) -> str:
     """Returns the output of a module that uses JAX, which stays out of this process.
 
+    Args:
+        module: What `python -m` runs.
+        arguments: Its arguments; the last one is what a message names.
+        environment: Its variables, to which `JAX_PLATFORMS=cpu` is added.
+        within_s: Seconds after which it is ended; None waits for its end.
+
     Raises:
         UserError: It failed, or took longer than it may.
     """

@@ -138,7 +138,11 @@ def baseline_point(entry: SweepEntry) -> SweepPoint:
 
 
 def side(entry: SweepEntry, arm: Arm | None) -> SweepPoint:
-    """Returns the point that one arm of an entry measures; a plain point is the same in each."""
+    """Returns the point that one arm of an entry measures; a plain point is the same in each.
+
+    Raises:
+        ValueError: The entry is a pair, and `arm` is None.
+    """
     if not isinstance(entry, Pair):
         return entry
     if arm is None:
@@ -152,5 +156,8 @@ def arrangement(seed: str, pair_id: str, block: int) -> tuple[Arm, ...]:
     The seed is that of the gate or else the id of the run: a run that was interrupted goes on with
     the order that it began with, and two runs of one suite have different orders, so that a
     disturbance at the same point of every run does not always meet the same arm.
+
+    Returns:
+        Four arms, each twice, in the order of the slots.
     """
     return random.Random(f"{seed}:{pair_id}:{block}").choice(_ARRANGEMENTS)

@@ -81,7 +81,14 @@ class Task(ResultModel):
     def provenance(
         self, host: dict[str, Any], root: str, state: records.State | None
     ) -> dict[str, Any]:
-        """Returns the provenance for the record of this task, from that of `host`."""
+        """Returns the provenance for the record of this task, from that of `host`.
+
+        Args:
+            host: What runs, and on what, as the worker said when it was ready.
+            root: The run directory.
+            state: Size and digest of what was saved and loaded; None if the repeat never got that
+                far.
+        """
         return {
             "devices": UNKNOWN,
             **host,

@@ -231,7 +231,11 @@ class PortRange:
         return cls(first, last)
 
     def take(self, address: str) -> int:
-        """Returns a port of an address at which nothing listens, another one than the last time."""
+        """Returns a port of an address at which nothing listens, another one than the last time.
+
+        Raises:
+            UserError: Something listens at each port of the range.
+        """
         with self._guard:
             for _ in range(self.first, self.last + 1):
                 port = self._next

@@ -66,7 +66,17 @@ class LocalHost:
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Iterator[Output]:
-        """Runs a module on each host, one after the other, as they share storage."""
+        """Runs a module on each host, one after the other, as they share storage.
+
+        Args:
+            module: What `python -m` runs.
+            argument: Its only argument.
+            variables: Variables that it has in addition to those of this process.
+            timeout_s: Seconds after which it is ended.
+
+        Yields:
+            What each host printed, and its exit code; no code where the time was over.
+        """
         try:
             done = subprocess.run(
                 python_command("-m", module, argument),
@@ -99,7 +109,16 @@ class LocalHost:
         folder: Path | None,
         say: Callable[[str], None],
     ) -> Unmade:
-        """Makes the environments of a suite, for which `launch` is asked by name."""
+        """Makes the environments of a suite, for which `launch` is asked by name.
+
+        Args:
+            configs: The environments that points name.
+            folder: Folder of the suite, for relative paths; None for a suite without a file.
+            say: Takes lines for people.
+
+        Returns:
+            Why there is none, by name of the environment, then by index of the host.
+        """
         made = make_environments(configs, folder=folder, say=say)
         self.interpreters.update(made)
         return {
@@ -117,7 +136,15 @@ class LocalHost:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[LocalWorker]:
-        """Starts one worker per setup, and does not wait until they are ready."""
+        """Starts one worker per setup, and does not wait until they are ready.
+
+        Args:
+            setups: What each worker is told, in the order of their indices.
+            environment: Variables of the workers.
+            python: Name of the environment whose Python runs them; empty for that of this command.
+            logs: File that each one's output is added to.
+            inbox: Takes each line that a worker sends, with its index, and an empty one at its end.
+        """
         interpreter = self._interpreter(python)
         workers: list[LocalWorker] = []
         try:

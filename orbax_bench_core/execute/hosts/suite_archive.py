@@ -71,6 +71,18 @@ def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
     suite that it imports. Left out are names that begin with a dot, `__pycache__`, virtual
     environments, run directories, files that cannot be read, and those whose names are no text,
     which no archive can have.
+
+    Args:
+        suite: Path of the suite file.
+        run_directory: Path of the run directory, which is left out.
+        text: The suite, where overrides have changed it; empty for the file as it is.
+
+    Returns:
+        The archive, the same bytes for the same files; None for a suite without a folder on this
+        machine.
+
+    Raises:
+        UserError: What it names is larger than an archive may be.
     """
     folder = suite_folder(suite)
     if folder is None:
@@ -242,7 +254,11 @@ class Shipped(enum.StrEnum):
 
 
 def unshipped(suite: str) -> str:
-    """Returns a local copy of a suite that a launcher has sent, with the files beside it."""
+    """Returns a local copy of a suite that a launcher has sent, with the files beside it.
+
+    Raises:
+        UserError: The archive that a launcher named cannot be read.
+    """
     # Python imports no module from a bucket, and benchmark classes may lie beside a suite.
     folder, _, name = suite.rpartition("/")
     if PurePosixPath(folder).name != Shipped.FOLDER:
