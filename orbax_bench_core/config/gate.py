@@ -3,14 +3,11 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel, explain
-from orbax_bench_core.config.source import read_value
-from orbax_bench_core.errors import UserError, did_you_mean, shortened
 
 Share = Annotated[float, pydantic.Field(gt=0, lt=1)]
 Limit = Share | Literal["auto"] | None
@@ -110,17 +107,25 @@ class GateRule(ConfigModel):
         looks = self.looks_at_all(per_life)
         needed = looks[min(look + 1, len(looks) - 1)]
         reached = BLOCK_SIZE / PER_ARM * needed * repeat_s <= 60 * self.limit_minutes
-        found = _AUTO_LIMIT if reached and _shown(_AUTO_LIMIT, looks[-2]) else None
+        found = _AUTO_LIMIT if reached and _can_show(_AUTO_LIMIT, looks[-2]) else None
         automatic = [name for name, share in self._limits().items() if share == "auto"]
         return self.model_copy(update=dict.fromkeys(automatic, found))
 
     def fewest_of_pass(self, repeat_s: float, per_life: int = 1) -> int:
-        """Returns the first look at which a PASS can exclude what the limits ask for."""
+        """Returns the first look at which a PASS can exclude what the limits ask for.
+
+        Args:
+            repeat_s: Seconds that one operation costs, with all that is around it.
+            per_life: Operations of one life of a worker.
+
+        Returns:
+            Operations per arm.
+        """
         looks = self.looks_at_all(per_life)
         for index, look in enumerate(looks):
             rule = self.limits_at(index, repeat_s, per_life)
             limits = (rule.max_stalls, rule.max_failures)
-            if all(_shown(share, look) for share in limits if isinstance(share, float)):
+            if all(_can_show(share, look) for share in limits if isinstance(share, float)):
                 return look
         return looks[-1]
 
@@ -147,7 +152,7 @@ class GateRule(ConfigModel):
             raise ValueError(f"looks must be even, because a block has two per arm; got {odd}")
         last = self.looks_at_all()[-1]
         for name, share in self._limits().items():
-            if isinstance(share, float) and not _shown(share, last):
+            if isinstance(share, float) and not _can_show(share, last):
                 needed = math.ceil(math.log(1 - _CONFIDENCE) / math.log1p(-share))
                 raise ValueError(
                     f"{name} {share:g} can never be shown: even without one it takes {needed} "
@@ -156,7 +161,7 @@ class GateRule(ConfigModel):
         return self
 
 
-def _shown(share: float, operations: int) -> bool:
+def _can_show(share: float, operations: int) -> bool:
     """Returns whether so many operations without one exclude a share."""
     return (1 - share) ** operations <= 1 - _CONFIDENCE
 
@@ -226,8 +231,19 @@ class GateConfig(GateRule):
     @property
     def fingerprint(self) -> str:
         """SHA-256 of all rules, in hex: the same for the same rules, however they are written."""
-        canonical = json.dumps(_canonical(self), sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def canonical(self) -> dict[str, Any]:
+        """Returns all rules, flat, without what is written and changes nothing."""
+        found = self.model_dump(mode="json", exclude={"metrics"})
+        found["primary"] = sorted(set(self.primary))
+        for operation in sorted(self.metrics):
+            own = self.metrics[operation].model_dump(exclude_none=True)
+            for name, value in own.items():
+                if value != getattr(self, name):
+                    found[f"metrics.{operation}.{name}"] = value
+        return found
 
     @pydantic.model_validator(mode="after")
     def _rules_hold(self) -> Self:
@@ -237,106 +253,3 @@ class GateConfig(GateRule):
             except pydantic.ValidationError as error:
                 raise ValueError(f"metrics.{operation}: {explain(error.errors()[0], ())}") from None
         return self
-
-
-def gate_changes(before: GateConfig, after: GateConfig) -> str:
-    """Returns the differences of two gates, such as `margin 15 % -> 30 %`; empty if none."""
-    old, new = _canonical(before), _canonical(after)
-    changed = []
-    for name in dict.fromkeys([*old, *new]):
-        # An operation without a rule of its own has that of all.
-        common = name.rpartition(".")[2]
-        was, now = old.get(name, old[common]), new.get(name, new[common])
-        if was != now:
-            changed.append(f"{name} {_written(common, was)} -> {_written(common, now)}")
-    return ", ".join(changed)
-
-
-def gate_edits(before: GateConfig, after: GateConfig) -> tuple[str, ...]:
-    """Returns the flags with which `compare` judges by the other rules, such as `margin=0.3`."""
-    # What decides how operations are measured, rather than how they are judged, is left out.
-    old, new = _canonical(before), _canonical(after)
-    return tuple(
-        f"{name}={json.dumps(value)}"
-        for name, value in new.items()
-        if name not in _MEASURED_BY and value != old.get(name, old[name.rpartition(".")[2]])
-    )
-
-
-_MEASURED_BY: Final = ("seed", "lives", "operations_per_life", "blocks_per_process")
-
-_SHARES: Final = ("tolerance", "margin", "max_stalls", "max_failures", "alpha", "pass_alpha")
-
-
-def _canonical(gate: GateConfig) -> dict[str, Any]:
-    """Returns all rules, flat, without what is written and changes nothing."""
-    found = gate.model_dump(mode="json", exclude={"metrics"})
-    found["primary"] = sorted(set(gate.primary))
-    for operation in sorted(gate.metrics):
-        own = gate.metrics[operation].model_dump(exclude_none=True)
-        for name, value in own.items():
-            if value != getattr(gate, name):
-                found[f"metrics.{operation}.{name}"] = value
-    return found
-
-
-def _written(name: str, value: Any) -> str:
-    if value is None or value == "auto":
-        return value or "none"
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    if name in _SHARES:
-        return f"{100 * value:.3g} %"
-    if name == "limit_minutes":
-        return f"{value:g} min"
-    return f"{value:g} s" if name == "min_effect_s" else str(value)
-
-
-FLAG: Final = "--rule"
-
-
-def changed_gate(gate: GateConfig, rules: Sequence[str]) -> GateConfig:
-    """Returns a gate with some of its rules changed."""
-    if not rules:
-        return gate
-    content = gate.model_dump(mode="json", exclude_unset=True)
-    for rule in rules:
-        path, value = _parsed(rule)
-        target = content
-        for name in path[:-1]:
-            target = target.setdefault(name, {})
-        target[path[-1]] = value
-    try:
-        return GateConfig.model_validate(content)
-    except pydantic.ValidationError as error:
-        raise UserError(*(_problem(detail, rules) for detail in error.errors())) from None
-
-
-def _parsed(rule: str) -> tuple[list[str], Any]:
-    key, equals, text = rule.partition("=")
-    names = key.strip().split(".")
-    if not equals or not all(names):
-        raise UserError(f"{FLAG} {shortened(rule)}: expected KEY=VALUE, such as margin=0.3")
-    if names[0] not in GateConfig.model_fields:
-        raise UserError(
-            f"{FLAG} {shortened(rule)}: `gate` has no key {names[0]!r}; "
-            f"{did_you_mean(names[0], GateConfig.model_fields)}"
-        )
-    if names[0] == "metrics" and len(names) == 1:
-        raise UserError(
-            f"{FLAG} {shortened(rule)}: name the operation and its rule, as metrics.save.margin="
-        )
-    if len(names) != (3 if names[0] == "metrics" else 1):
-        raise UserError(
-            f"{FLAG} {shortened(rule)}: expected a key of `gate`, such as margin=0.3 or "
-            "metrics.save.margin=0.3"
-        )
-    return names, read_value(text, f"{FLAG} {shortened(rule)}")
-
-
-def _problem(detail: Any, rules: Sequence[str]) -> str:
-    path = ".".join(str(part) for part in detail["loc"])
-    fields = MetricRule.model_fields if path.startswith("metrics.") else GateConfig.model_fields
-    guilty = [rule for rule in rules if rule.partition("=")[0].strip() == path.partition("[")[0]]
-    given = " ".join(f"{FLAG} {shortened(rule)}" for rule in guilty or rules)
-    return f"{given}: {explain(detail, fields)}"

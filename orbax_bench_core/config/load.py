@@ -11,10 +11,11 @@ from typing import Any, Final
 import pydantic
 
 from orbax_bench_core.config.base import TYPES, ConfigModel, SuiteError, explain, is_consequence
-from orbax_bench_core.config.checkpoint import CheckpointConfig, SpecError, readable_spec
+from orbax_bench_core.config.checkpoint import CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflicts
 from orbax_bench_core.config.override import PLURALS, overridden, with_overrides
 from orbax_bench_core.config.source import MAX_CHARACTERS, KeyPath, SuiteSource
+from orbax_bench_core.config.spec import SpecError, readable_spec
 from orbax_bench_core.config.suite import ARMS, ArmConfig, ArmsConfig, BenchmarkEntry, Suite
 from orbax_bench_core.errors import CREDENTIALS, Problem, did_you_mean, has_credentials
 from orbax_bench_core.files import opened
@@ -38,7 +39,15 @@ class LoadedSuite:
 
 
 def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
-    """Reads a suite file."""
+    """Reads a suite file.
+
+    Args:
+        path: The file, local or gs://.
+        overrides: Changes as `--set` takes them.
+
+    Raises:
+        SuiteError: It cannot be read, or has mistakes; each problem has the line of its key.
+    """
     try:
         with opened(path) as file:
             # Of a file that is far too long, no more than shows that it is.
@@ -57,7 +66,11 @@ def load_suite(path: str, overrides: Sequence[str] = ()) -> LoadedSuite:
 
 
 def parse_suite(text: str, file: str = "") -> LoadedSuite:
-    """Checks the text of a suite file; messages name `file`."""
+    """Checks the text of a suite file; messages name `file`.
+
+    Raises:
+        SuiteError: It has mistakes; each problem has the line of its key.
+    """
     source = overridden(SuiteSource(text, file))
     if not isinstance(source.data, dict):
         kind = TYPES.get(type(source.data), type(source.data).__name__)

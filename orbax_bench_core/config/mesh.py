@@ -8,7 +8,8 @@ from typing import Annotated, Final, Self
 import pydantic
 
 from orbax_bench_core.config.base import ConfigModel
-from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, Spec, leaves
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.spec import ArraySpec, Spec, leaves
 
 MAX_DEVICES: Final = 1_000_000
 """Devices of a mesh; no machine has as many."""

@@ -39,7 +39,7 @@ def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
     if not overrides:
         return text
     for override in overrides:
-        _parsed(override)
+        _parse(override)
     return with_keys(text, {KEY: list(overrides)}, file)
 
 
@@ -62,7 +62,7 @@ def overridden(source: SuiteSource) -> SuiteSource:
     applied: dict[KeyPath, str] = {}
     left = MAX_VALUES
     for override in given:
-        path, value = _parsed(override)
+        path, value = _parse(override)
         # All places are found before any is set, so that `*` means what the file has.
         places = list(_places(data, path, override))
         left -= len(places) * _size(value)
@@ -117,7 +117,7 @@ class _OverriddenSource(SuiteSource):
         return super().problem(message, path)
 
 
-def _parsed(override: str) -> tuple[KeyPath, Any]:
+def _parse(override: str) -> tuple[KeyPath, Any]:
     key, equals, text = override.partition("=")
     names = re.sub(r"\[(\d+|\*)\]", r".\1", key.strip()).split(".")
     if not equals or not all(names):
@@ -193,7 +193,16 @@ def _put(data: Any, path: KeyPath, value: Any) -> Iterator[KeyPath]:
 
 
 def with_keys(text: str, keys: Mapping[str, Any], file: str = "") -> str:
-    """Returns the text of a suite with more keys at its top level."""
+    """Returns the text of a suite with more keys at its top level.
+
+    Args:
+        text: The suite.
+        keys: What is added, as plain data.
+        file: Where the suite comes from, for messages.
+
+    Raises:
+        SuiteError: The text is no mapping, or has one of the keys already.
+    """
     # The keys go to the end, so that messages still name the lines of the file.
     source = SuiteSource(text, file)
     if not isinstance(source.data, dict):

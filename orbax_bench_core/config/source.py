@@ -38,7 +38,7 @@ class SuiteSource:
         self._lines: dict[KeyPath, int] = {}
         try:
             self._refuse_depth(text)
-            node = _composed(text)
+            node = _compose(text)
             if node is None:
                 raise SuiteError(Problem("the file is empty", file=file))
             self._count(node, (), {})
@@ -181,7 +181,7 @@ class SuiteSource:
                 self._remember(item, (*path, index))
 
 
-def _composed(text: str) -> yaml.Node | None:
+def _compose(text: str) -> yaml.Node | None:
     # The parser in C is fifty times as fast, and its messages say less: of a short text that is
     # wrong the one in Python says what.
     try:
@@ -206,7 +206,15 @@ def _node(kind: Any, text: str) -> yaml.Node | None:
 
 
 def read_value(text: str, said: str) -> Any:
-    """Reads the value of a flag, which is YAML of plain data; nothing is None."""
+    """Reads the value of a flag, which is YAML of plain data; nothing is None.
+
+    Args:
+        text: What was given.
+        said: How a message names the flag.
+
+    Raises:
+        SuiteError: It is no YAML, or more than plain data.
+    """
     if not text.strip():
         return None
     try:

@@ -56,6 +56,15 @@ def make_environments(
 
     Relative paths are those in the suite's `folder`; of a suite that has none, those in the current
     directory.
+
+    Args:
+        configs: What each environment holds, each with a name of its own.
+        folder: Folder of the suite; None for a suite that has none.
+        say: Takes lines for people.
+        cache: Where environments are kept; None for the user's cache.
+
+    Returns:
+        By name: the interpreter, or why there is none.
     """
     if not configs:
         return {}

@@ -72,6 +72,15 @@ def releases(
 
     They are those that uv sees, with the index that it is configured for. Pre-releases and yanked
     releases are left out.
+
+    Args:
+        package: Name of the package.
+        extra_wheels: Folder of wheels that are not in the index.
+        since: Lowest version; None for no bound.
+        until: Highest version; None for no bound.
+
+    Raises:
+        UserError: There is none within the bounds, or the index cannot be asked.
     """
     from packaging.version import Version
 
@@ -94,7 +103,11 @@ def releases(
 
 
 def newest_release(package: str) -> Version:
-    """Returns the newest release of a package that can be installed here."""
+    """Returns the newest release of a package that can be installed here.
+
+    Raises:
+        UserError: The index cannot be asked, or has no release that can be installed here.
+    """
     from packaging.version import Version
 
     try:
@@ -104,7 +117,11 @@ def newest_release(package: str) -> Version:
 
 
 def check_release(package: str, version: str) -> None:
-    """Refuses a release that cannot be installed here."""
+    """Refuses a release that cannot be installed here.
+
+    Raises:
+        UserError: It cannot; the message names the newest one that can.
+    """
     newest = newest_release(package)
     try:
         _newest(package, f"=={version}", [])

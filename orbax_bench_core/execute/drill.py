@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Self
 
 from orbax_bench_core.authoring import Killed
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.group import CannotRecord, HostFailed
+from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.hosts import ClusterHosts, Host, Inbox, RemoteWorker, WorkerHandle
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.sweep import SweepPoint

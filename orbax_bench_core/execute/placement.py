@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from orbax_bench_core.config import ARMS
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster, on_pathways, tpu_hosts
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.variables import on_pathways, tpu_hosts
 from orbax_bench_core.provenance import UNKNOWN, image_that_runs
 from orbax_bench_core.worker import Ready
 
@@ -102,7 +103,11 @@ class ExpectedDevices:
     count: int | None = None  # over all processes; None for any number
 
     def check(self, ready: Mapping[int, Ready]) -> None:
-        """Refuses workers that have other devices."""
+        """Refuses workers that have other devices.
+
+        Raises:
+            UserError: JAX has another platform, kind or number of devices than was expected.
+        """
         # Without an accelerator, or in an image that has no library for it, JAX takes the CPU and
         # says so in a log only: the figures would be those of another machine.
         for host, said in sorted(ready.items()):

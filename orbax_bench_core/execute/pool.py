@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core import sweep
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.group import HostFailed, WorkerGroup
+from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import HostFailed
 from orbax_bench_core.execute.hosts import MOST_GROUPS, Unmade, stop_all
 from orbax_bench_core.files import names_in, new_scratch_folder
 from orbax_bench_core.measure import free_memory_bytes

@@ -14,7 +14,8 @@ from orbax_bench_core import records, sweep
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm, EnvironmentConfig
 from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
+from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.session import Progress, Retry, Session
@@ -178,12 +179,12 @@ class Runner:
                 verify=self._info.execution.verify == "digest",
                 attempts=attempts.get(host, ()),
                 fence=fence,
-                replaces=self._replaced(turn, earlier, host),
+                replaces=self._seal_replaced(turn, earlier, host),
             )
             for host in range(turn.measured.processes)
         ]
 
-    def _replaced(self, turn: RepeatKey, earlier: Repeat | None, host: int) -> str:
+    def _seal_replaced(self, turn: RepeatKey, earlier: Repeat | None, host: int) -> str:
         """Returns the seal of the record of a host that passed in a repeat that did not."""
         if earlier is None or host not in earlier.records or not earlier.records[host].finished:
             return ""

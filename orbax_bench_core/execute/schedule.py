@@ -1,15 +1,15 @@
-"""Schedule of a session: orders of repeats, pairs look by look, and when the rest is given up."""
+"""Schedule of a session: orders of repeats, and pairs look by look."""
 
 import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from orbax_bench_core.config import Arm, ExecutionConfig
+from orbax_bench_core.execute.common_failure import ENOUGH, CommonFailureCheck
 from orbax_bench_core.execute.runner import Runner, runner_of
 from orbax_bench_core.execute.session import Session
-from orbax_bench_core.records import ErrorInfo, Repeat, RunInfo
+from orbax_bench_core.records import Repeat, RunInfo
 from orbax_bench_core.sweep import Pair, PairDesign, Placement, SweepPoint, placement, sides
 
 
@@ -24,11 +24,11 @@ def schedule(
     return [
         (point, repeat)
         for repeat in range(num_repeats)
-        for point in _shuffled(points, random.Random(f"{execution.seed}:{repeat}"))
+        for point in _shuffle(points, random.Random(f"{execution.seed}:{repeat}"))
     ]
 
 
-def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:
+def _shuffle(points: Sequence[SweepPoint], generator: random.Random) -> list[SweepPoint]:
     """Shuffles groups, and points within a group, so that each worker is visited once a round."""
     groups: dict[Placement, list[SweepPoint]] = {}
     for point in points:
@@ -42,61 +42,16 @@ def _shuffled(points: Sequence[SweepPoint], generator: random.Random) -> list[Sw
     return shuffled
 
 
-_NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
-
-ENOUGH: Final = 3
-"""Points that fail alike before any has passed, after which the rest is given up."""
-
-
-class CommonFailure(Exception):
-    """The points so far have failed for one reason, for which the rest would fail as well."""
-
-
-class CommonFailureCheck:
-    """Watch over the failures of a run, until a repeat has passed."""
-
-    def __init__(self, points: Sequence[SweepPoint], *, what: str = "point") -> None:
-        self._points = len({point.id for point in points})
-        self._kinds = {_kind(point) for point in points}
-        self._what = what
-        self._failed: dict[str, tuple[str, ...]] = {}
-        self._reason = ""
-        self._over = False
-
-    def look(self, point: SweepPoint, repeat: Repeat) -> None:
-        """Looks at a repeat that has ended."""
-        if self._over or repeat.status == "skipped":
-            return
-        reason = None if repeat.error is None else shared_reason(repeat.error)
-        if reason is None or reason != (self._reason or reason):
-            self._over = True  # something works, or fails in a way of its own
-            return
-        self._reason = reason
-        self._failed[point.id] = _kind(point)
-        failed = len(self._failed)
-        if failed < min(ENOUGH, self._points) or set(self._failed.values()) != self._kinds:
-            return
-        which = f"the only {self._what}" if self._points == 1 else f"all {failed} {self._what}s"
-        if failed < self._points:
-            which = f"the first {failed} of {self._points} {self._what}s"
-        raise CommonFailure(f"{which} failed for the same reason: {reason}")
-
-
-def _kind(point: SweepPoint) -> tuple[str, ...]:
-    """Returns the values that decide which libraries a point needs."""
-    environment = "" if point.environment is None else point.environment.name
-    return (point.benchmark, environment)
-
-
-def shared_reason(error: ErrorInfo) -> str | None:
-    """Returns why a point failed, if other points may fail for it too: a bug, or a lack."""
-    if error.certain:
-        return error.said
-    return next((words for words in _NO_SPACE if words in error.message), None)
-
-
 def run_points(session: Session, meanwhile: Callable[[], object] | None = None) -> None:
-    """Runs every repeat of the points of a session that has no finished record yet."""
+    """Runs every repeat of the points of a session that has no finished record yet.
+
+    Args:
+        session: What to measure, and where.
+        meanwhile: Called between repeats, such as by a heartbeat.
+
+    Raises:
+        CommonFailure: The first points failed for one reason, and the session gives up on that.
+    """
     info = session.info
     shared = CommonFailureCheck(session.plain) if session.settings.give_up else None
     works = [point.work for point in info.expansion.plain]
@@ -121,7 +76,15 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
 
 
 def run_until(session: Session, ended: Callable[[SweepPoint, Repeat], bool]) -> int:
-    """Runs repeats of each point, one point after the other, until they are enough."""
+    """Runs repeats of each point, one point after the other, until they are enough.
+
+    Args:
+        session: What to measure, and where.
+        ended: Says after each repeat whether its point has enough.
+
+    Returns:
+        The repeats of the point that has fewest.
+    """
     # Every point has workers of its own, so that what one leaves in a process does not count for
     # the next.
     made = []
@@ -157,7 +120,7 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     designs = dict(info.designs)
     first = {pair.id: designs[pair.id].looks(info.gate)[0] for pair in session.pairs}
     unsettled = [(pair, range(designs[pair.id].blocks(first[pair.id]))) for pair in session.pairs]
-    shared = _shared_failure(session)
+    shared = _watch_shared_failure(session)
     with runner_of(session) as runner:
         while unsettled:
             going_on = []
@@ -198,7 +161,7 @@ def _turns(
         left = [(pair, blocks[count:]) for pair, blocks, count in turn if blocks[count:]]
 
 
-def _shared_failure(session: Session) -> CommonFailureCheck | None:
+def _watch_shared_failure(session: Session) -> CommonFailureCheck | None:
     """Returns the watch for a failure that all pairs share, or None for a few pairs."""
     # A pair of which neither arm can be measured ends by itself, and its verdict says why.
     if not session.settings.give_up or len(session.pairs) <= ENOUGH:
@@ -218,7 +181,7 @@ def _run_blocks(
     """Returns whether there is something to compare; the first sign of the contrary ends them."""
     for block in blocks:
         repeats = []
-        for repeat in _measured(runner, pair, design, block, info.order(pair, block)):
+        for repeat in _measure_block(runner, pair, design, block, info.order(pair, block)):
             repeats.append(repeat)
             if shared is not None:
                 shared.look(repeat.series.point, repeat)
@@ -229,7 +192,7 @@ def _run_blocks(
     return True
 
 
-def _measured(
+def _measure_block(
     runner: Runner, pair: Pair, design: PairDesign, block: int, arms: Sequence[Arm]
 ) -> Iterator[Repeat]:
     """Measures a block, whose operations share the workers of their arms or have one per slot."""

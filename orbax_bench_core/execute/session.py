@@ -11,13 +11,20 @@ import pydantic
 from orbax_bench_core import sweep
 from orbax_bench_core.config import Arm, LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError, listed, shortened, shown
-from orbax_bench_core.execute.hosts import Host, LocalHost, Rendezvous
-from orbax_bench_core.execute.isolation import command_line, turns_on
+from orbax_bench_core.execute.command_line import command_line
+from orbax_bench_core.execute.hosts import Host, JoinFiles, LocalHost
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
+from orbax_bench_core.execute.machine_turns import turns_on
 from orbax_bench_core.execute.placement import ExpectedDevices
 from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test
-from orbax_bench_core.records import Repeat, RunDirectory, RunInfo
+from orbax_bench_core.records import (
+    Repeat,
+    RunDirectory,
+    RunInfo,
+    check_versions,
+    clear_abandoned,
+)
 
 Say = Callable[[str], None]
 """Takes a line for people."""
@@ -156,7 +163,7 @@ class Session:
         with run.owned(None, command=command_line(), say=say):
             if engine_run:
                 run.claim(engine_run, go_on=go_on)
-            run.check_versions(expansion.points, say=say)  # before run.json says that it goes on
+            check_versions(run, expansion.points, say=say)  # before run.json says that it goes on
             info = run.start(suite, expansion, code, settings.process_noise)
         return cls(
             directory=run,
@@ -183,7 +190,7 @@ class Session:
         info = run.read_info()
         entries = _entries(points, info, directory)
         _check_stores(entries)
-        run.check_versions(entries, say=say)
+        check_versions(run, entries, say=say)
         return cls(
             directory=run,
             info=info,
@@ -209,11 +216,11 @@ class Session:
                 )
             try:
                 if self.whole and isinstance(self.settings.host, LocalHost):
-                    Rendezvous(self.directory.root).remove_left()
+                    JoinFiles(self.directory.root).remove_left()
                 yield
             except BaseException:  # a worker may have been ended while it wrote
                 with contextlib.suppress(OSError, UserError):
-                    self.directory.clear_abandoned(self.entries)
+                    clear_abandoned(self.directory, self.entries)
                 raise
 
     @contextlib.contextmanager

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import Cluster, detect_cluster
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.detect import detect_cluster
 from orbax_bench_core.execute.hosts import (
     HOST_WAIT_S,
     Agent,
     ClusterHosts,
+    ClusterRun,
     LocalHost,
-    Meeting,
     equal_everywhere,
     given_token,
 )
@@ -38,7 +39,21 @@ def on_hosts(
     host_wait_s: float = HOST_WAIT_S,
     part: str = "",
 ) -> int:
-    """Measures on one host, or on all hosts of a cluster together."""
+    """Measures on one host, or on all hosts of a cluster together.
+
+    Args:
+        cluster: The place of this host; None where it is the only one.
+        directory: The run directory, which all hosts see.
+        measure: Measures on the host of the settings that it is given, and returns an exit code.
+        suite: The suite, which the other hosts are sent.
+        settings: How repeats are run.
+        say: Takes lines for people.
+        host_wait_s: Seconds for which a host that is lost is waited for.
+        part: What tells this run from others that meet in the same folder; empty for the only one.
+
+    Returns:
+        The exit code of the run: that of process 0 on every host.
+    """
     # The others join once, and serve as many sessions as `measure` has below their common folder.
     check_placement(suite, cluster)
     placed = dataclasses.replace(settings, placed=True)
@@ -46,8 +61,8 @@ def on_hosts(
         return measure(placed)
     if cluster.rank:
         return serve(cluster, directory, suite.source.file, say, settings=settings, part=part)
-    meeting = _meeting(cluster, directory, suite.source.file, say, part, text=suite.text)
-    hosts = ClusterHosts(meeting, own=_local(settings), host_wait_s=host_wait_s)
+    run = _cluster_run(cluster, directory, suite.source.file, say, part, text=suite.text)
+    hosts = ClusterHosts(run, own=_local(settings), host_wait_s=host_wait_s)
     with hosts.listening(given_token(os.environ)):
         try:
             hosts.await_all()
@@ -71,19 +86,19 @@ def serve(
     part: str = "",
 ) -> int:
     """Serves process 0 from another host until the run ends; see `on_hosts`."""
-    meeting = _meeting(cluster, directory, suite, say, part)
+    run = _cluster_run(cluster, directory, suite, say, part)
     try:
-        return Agent(meeting, token=given_token(os.environ), local=_local(settings)).run()
+        return Agent(run, token=given_token(os.environ), local=_local(settings)).run()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
 
 
-def _meeting(
+def _cluster_run(
     cluster: Cluster, directory: RunDirectory, suite: str, say: Say, part: str, *, text: str = ""
-) -> Meeting:
+) -> ClusterRun:
     """Describes a run for which hosts meet that have the same versions and, in a step, points."""
     equal = {**equal_everywhere(), **({"the point": part} if part else {})}
-    return Meeting(
+    return ClusterRun(
         cluster=cluster,
         directory=directory,
         equal=equal,
@@ -95,7 +110,11 @@ def _meeting(
 
 
 def refuse_several_hosts(what: str) -> None:
-    """Refuses what measures on one host where a launcher has started it on several."""
+    """Refuses what measures on one host where a launcher has started it on several.
+
+    Raises:
+        UserError: A launcher has started this command on several hosts.
+    """
     # Otherwise each of them would measure into the same folder.
     cluster = detect_cluster(os.environ)
     if cluster is not None:

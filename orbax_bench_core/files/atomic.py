@@ -26,6 +26,15 @@ def write_atomically(path: epath.Path | str, data: bytes, *, durable: bool = Tru
     """Writes `data` to `path`; a crash at any moment leaves the old file or the new one.
 
     The path is local or gs://, and its parent is created.
+
+    Args:
+        path: The file.
+        data: All that it holds.
+        durable: Whether the data are on the disk when this returns (`fsync`), so that a crash of
+            the machine leaves one of the two as well.
+
+    Raises:
+        OSError: It cannot be written.
     """
     if "://" in str(path):
         # An object store shows an object once it is complete.
@@ -153,7 +162,15 @@ MAX_BYTES: Final = 256 * 2**20
 
 
 def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
-    """Returns the content of a file."""
+    """Returns the content of a file.
+
+    Args:
+        path: The file, local or gs://.
+        most: Bytes that it may have: nothing larger is held in memory.
+
+    Raises:
+        OSError: It is missing, larger, or cannot be read.
+    """
     if "://" in str(path):
         with answered(path), place(path).open("rb") as remote:
             size = getattr(remote, "size", None)
@@ -168,7 +185,12 @@ def read_at_most(path: epath.Path | str, most: int = MAX_BYTES) -> bytes:
 
 
 def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
-    """Returns the parsed JSON of a file."""
+    """Returns the parsed JSON of a file.
+
+    Raises:
+        OSError: As `read_at_most`.
+        ValueError: It is no JSON.
+    """
     try:
         return json.loads(read_at_most(path, most))
     except RecursionError:

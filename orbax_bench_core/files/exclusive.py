@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.files.atomic import MAX_BYTES, Bounded, answered, read_at_most, sync
-from orbax_bench_core.files.places import EMULATOR, check_credentials
+from orbax_bench_core.files.credentials import EMULATOR, check_credentials
 from orbax_bench_core.files.temporary import sweep_once, temporary_name
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ def create_exclusively(path: epath.Path, data: bytes) -> bool:
 
     Locally this is `link(2)`, on gs:// a write on condition that there is no such object: of two
     that try at the same time, one succeeds.
+
+    Returns:
+        Whether it was created; false if there is a file already.
     """
     if _remote(path):
         return _upload(path, data, generation=0)
@@ -57,6 +60,9 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
     Locally that is under a lock that all who swap in this folder take, on gs:// on condition that
     the object is the one that was read.
+
+    Returns:
+        Whether it was replaced; false if the file has other content, or none, by now.
     """
     if _remote(path):
         found = _download(path)

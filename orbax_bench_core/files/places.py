@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import errno
-import functools
 import glob
-import http.client
 import os
 import re
-import shutil
-import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from orbax_bench_core.files.credentials import check_credentials
 
 if TYPE_CHECKING:
     from etils import epath
@@ -35,7 +32,12 @@ _LONGEST: Final = 4096
 
 
 def place(named: AnyPath | str) -> AnyPath:
-    """Returns the place that a path or a URI names."""
+    """Returns the place that a path or a URI names.
+
+    Raises:
+        OSError: It is of a scheme that is not read (EPROTONOSUPPORT), no file can be called so
+            (EINVAL), or there are no credentials for its bucket (EPERM).
+    """
     from etils import epath
 
     path, unknown = _understood(str(named))
@@ -64,7 +66,12 @@ def matching(folder: AnyPath, pattern: str) -> Iterator[AnyPath]:
 
 
 def checked_path(path: str) -> str:
-    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays."""
+    """Returns `path` in full: a local path is made absolute, a `gs://` URI stays.
+
+    Raises:
+        ValueError: It is empty, too long, no text, or of a scheme that Orbax does not read; the
+            message says what to do.
+    """
     if not path.strip():
         raise ValueError("the path is empty; name a directory, `.` for the one that this runs in")
     if "\x00" in path or len(path) > _LONGEST:
@@ -120,105 +127,6 @@ def user_cache(name: str) -> Path:
     """Returns a path below `$XDG_CACHE_HOME/orbax-bench`, or else `~/.cache/orbax-bench`."""
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(caches) / "orbax-bench" / name
-
-
-_SAID: Final = (
-    "A link, through which nothing is written or removed; remove it, and name another disk as the "
-    "run directory itself or by `storage` of the suite"
-)
-
-
-def refuse_links(path: AnyPath | str, root: AnyPath | str) -> None:
-    """Refuses a path that a link below `root` may lead anywhere.
-
-    `root` itself may be a link, or lie behind one: somebody has named it. Cloud Storage has none.
-    """
-    way, top = os.fspath(path), os.fspath(root).rstrip("/")
-    if "://" in way:
-        return
-    for part in way.removeprefix(f"{top}/").split("/"):
-        top = f"{top}/{part}"
-        if os.path.islink(top):
-            raise OSError(errno.ELOOP, _SAID, top)
-
-
-def remove_tree(path: AnyPath, root: AnyPath | str) -> None:
-    """Removes what is at a path below `root`: a folder with all in it, or a link, not its end."""
-    local = os.fspath(path)
-    if "://" in local:
-        if path.exists():
-            path.rmtree()
-        return
-    refuse_links(os.path.dirname(local), root)
-    if os.path.islink(local):
-        os.unlink(local)
-    elif os.path.exists(local):
-        shutil.rmtree(local)
-
-
-EMULATOR: Final = "STORAGE_EMULATOR_HOST"
-"""Variable with the address of an emulator, which asks for no credentials."""
-_KEY_FILE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
-_USERS_FILE: Final = "application_default_credentials.json"
-_OF_CLIENT: Final = ("FSSPEC_GCS_TOKEN", "FSSPEC_GS_TOKEN")
-"""Variables by which gcsfs is given a token, or none for buckets that are public."""
-_ON_GOOGLE: Final = ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "KUBERNETES_SERVICE_HOST")
-_PRODUCT: Final = Path("/sys/class/dmi/id/product_name")
-_METADATA: Final = "169.254.169.254"
-_WITHIN_S: Final = 3.0
-"""Seconds for which a metadata server may think that nothing but its answer tells of."""
-_REMEDY: Final = (
-    "run `gcloud auth application-default login`, or name the key file of a service account by "
-    f"{_KEY_FILE}; a public bucket needs FSSPEC_GCS_TOKEN=anon, and an emulator its address in "
-    f"{EMULATOR}"
-)
-
-
-def check_credentials(named: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Checks that there are credentials for Cloud Storage, within three seconds.
-
-    Its clients ask for a metadata server again and again, each for itself: that took 35 to 50 s
-    where there was none. Where the machine is Google's, or in a cluster, they are left to it: such
-    a server may take long to come up. Whether credentials are good, only the service knows.
-    """
-    given = environment.get(_KEY_FILE)
-    if any(map(environment.get, (EMULATOR, *_OF_CLIENT))):
-        return
-    if given:
-        if not Path(given).is_file():
-            said = f"{_KEY_FILE} names {given}, where no file is: {_REMEDY}"
-            raise OSError(errno.EPERM, said, named)
-    elif not (_of_user(environment).is_file() or _on_google(environment)):
-        raise OSError(errno.EPERM, f"No credentials for Cloud Storage: {_REMEDY}", named)
-
-
-def _of_user(environment: Mapping[str, str]) -> Path:
-    """Returns the file that `gcloud auth application-default login` writes."""
-    home = os.path.expanduser("~/.config/gcloud")
-    return Path(environment.get("CLOUDSDK_CONFIG") or home, _USERS_FILE)
-
-
-def _on_google(environment: Mapping[str, str]) -> bool:
-    """Returns whether there may be a metadata server, which has credentials."""
-    if environment.get("NO_GCE_CHECK") == "true":
-        return False
-    with contextlib.suppress(OSError):
-        if _PRODUCT.read_text().startswith("Google"):
-            return True
-    return any(map(environment.get, _ON_GOOGLE)) or _answers(
-        environment.get("GCE_METADATA_IP") or _METADATA
-    )
-
-
-@functools.cache
-def _answers(address: str) -> bool:
-    request = urllib.request.Request(f"http://{address}", headers={"Metadata-Flavor": "Google"})
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(request, timeout=_WITHIN_S) as answer:
-            return bool(answer.headers.get("Metadata-Flavor") == "Google")
-    except (OSError, ValueError, http.client.HTTPException):
-        return False
 
 
 def at_once(do: Callable[[Given], Done], given: Iterable[Given]) -> list[Done]:

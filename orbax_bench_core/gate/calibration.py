@@ -29,6 +29,14 @@ def reject_rate(n_tests: int, n_rejected: int, alpha: float) -> RejectRate:
 
     Only too many rejections speak against it: an exact test of discrete data rejects a little less
     often than it may. The tests must be independent of each other; operations of one run are not.
+
+    Args:
+        n_tests: A/A tests that were made.
+        n_rejected: Those that found a difference.
+        alpha: The level that the gate promises.
+
+    Raises:
+        ValueError: `alpha` is no probability, or there were more findings than tests.
     """
     if not 0 <= n_rejected <= n_tests:
         raise ValueError(f"{n_rejected} of {n_tests} tests rejected: that is no count")

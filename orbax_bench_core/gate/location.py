@@ -161,14 +161,15 @@ def holm_levels(found: Mapping[_Key, float | None], family: int, alpha: float) -
     """Returns the level of each hypothesis under Holm's step-down procedure among `family`.
 
     A hypothesis is rejected exactly when its p-value is within its level.
+
+    Args:
+        found: P-value of each hypothesis; None for one that could not be tested.
+        family: Hypotheses that share alpha, at least as many as `found`.
+        alpha: Level of the family (S. Holm, Scand. J. Statist. 6 (1979) 65).
     """
-    order = sorted(found, key=lambda name: _or_one(found[name]))
+    order = sorted(found, key=lambda name: 1.0 if (p := found[name]) is None else p)
     rejected, levels = 0, {}
     for name in order:
         levels[name] = alpha / (family - rejected)
         rejected += within(found[name], levels[name])
     return levels
-
-
-def _or_one(p: float | None) -> float:
-    return 1.0 if p is None else p

@@ -102,7 +102,7 @@ def describe(
             "ratio": ratio,
             "low": low,
             "high": high,
-            "bound": _bound(rule, word, baseline_s),
+            "bound": _larger_bound(rule, word, baseline_s),
             "detectable": most,
             "detectable_80": likely,
             "more_blocks": more,
@@ -133,7 +133,9 @@ def word_of(outcome: TimeTest, stalls: StallVerdict) -> tuple[Word, Endpoint, st
     return stalls.word, "time" if stalls.word == "PASS" else "stalls", stalls.reason
 
 
-def _bound(rule: GateRule, word: Word, baseline_s: float | None) -> Literal["ratio", "floor"]:
+def _larger_bound(
+    rule: GateRule, word: Word, baseline_s: float | None
+) -> Literal["ratio", "floor"]:
     """Returns which bound is the larger slow-down at the typical time of the baseline."""
     share = rule.tolerance if word == "REGRESSION" else rule.margin
     return "floor" if baseline_s and rule.min_effect_s > share * baseline_s else "ratio"

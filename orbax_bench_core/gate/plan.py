@@ -90,7 +90,16 @@ def plan_operations(
     tau: float = 0.0,
     first_pass: int = 0,
 ) -> dict[str, GatePlan]:
-    """Returns the plan of each operation by its own rule; a point takes as long as its slowest."""
+    """Returns the plan of each operation by its own rule; a point takes as long as its slowest.
+
+    Args:
+        sigmas: Standard deviation of the log time of one operation, by its name.
+        config: Primary operations, rules and looks.
+        true_ratio: Ratio of candidate to baseline for which the plan is made.
+        per_life: Operations of one life of a worker.
+        tau: Standard deviation of a process's offset, in log time.
+        first_pass: Operations per arm before which no PASS can be given.
+    """
     return {
         name: plan(
             sigma,

@@ -121,6 +121,19 @@ def detectable(
     """Returns the smallest relative slow-down that is found by so many operations.
 
     It is infinite where the blocks are too few for the level of every look.
+
+    Args:
+        sigma: Standard deviation of the log time of one operation.
+        operations: Operations per arm.
+        rule: Tolerance, margin, levels and looks.
+        power: Probability with which it is found.
+        per_life: Operations of one life of a worker.
+        tau: Standard deviation of a process's offset, in log time.
+        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
+        alpha_scale: Share of alpha that the point has.
+
+    Returns:
+        A share: 0.1 for a candidate that takes 10 % longer.
     """
     (found,) = detectable_at(
         (power,),
@@ -174,7 +187,16 @@ def chances_of(
     tau: float = 0.0,
     first_pass: int = 0,
 ) -> tuple[Chances, ...]:
-    """Returns the chances of each word for each of several true slow-downs, at one noise."""
+    """Returns the chances of each word for each of several true slow-downs, at one noise.
+
+    Args:
+        sigma: Standard deviation of the log time of one operation.
+        rule: Tolerance, margin, levels and looks.
+        slow_downs: Shares: 0.1 for a candidate that takes 10 % longer.
+        per_life: Operations of one life of a worker.
+        tau: Standard deviation of a process's offset, in log time.
+        first_pass: Operations per arm before which no PASS can be given.
+    """
     found = boundaries(sigma, rule, per_life=per_life, tau=tau, first_pass=first_pass)
     return tuple(found.chances(math.log1p(slow_down)) for slow_down in slow_downs)
 

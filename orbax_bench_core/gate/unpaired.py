@@ -67,6 +67,13 @@ def decide_unpaired(
     that could be exchanged: its least p-value is 1 / C(n + m, n). Ties count against a verdict.
 
     Whatever is wrong with the input, or missing, is the `reason` of an INCONCLUSIVE.
+
+    Args:
+        baseline: Seconds of the operations of one run, shape (n,).
+        candidate: Those of the other, shape (m,).
+        past_log_ratios: Log ratios of medians of pairs of past runs with nothing changed.
+        rule: Tolerance, margin and levels; None for the default ones.
+        better: Which way values are good.
     """
     rule = GateRule() if rule is None else rule
     before, now = _logs(baseline, "baseline"), _logs(candidate, "candidate")
@@ -117,7 +124,15 @@ def decide_unpaired(
 
 
 def run_log_ratio(before: Any, now: Any) -> float:
-    """Returns the log of the ratio of medians of two runs, which is what a history keeps."""
+    """Returns the log of the ratio of medians of two runs, which is what a history keeps.
+
+    Args:
+        before: Seconds of the operations of the earlier run, shape (n,).
+        now: Those of the later one, shape (m,).
+
+    Raises:
+        ValueError: One of them has no values, or some that are not positive and finite.
+    """
     first, second = _logs(before, "the earlier run"), _logs(now, "the later run")
     for run in (first, second):
         if isinstance(run, str):

@@ -147,6 +147,9 @@ def walk(folder: str, *, strict: bool = False) -> Iterator[tuple[str, str | os.P
 
     Links to folders are not followed. With `strict` a folder that cannot be listed is an error;
     otherwise it is left out, as is one that goes away meanwhile.
+
+    Raises:
+        OSError: With `strict`, a folder cannot be listed.
     """
     if "://" in folder:
         yield from _remote(folder)

@@ -87,15 +87,14 @@ def kinds_of(files: Iterable[PurePosixPath]) -> dict[PurePosixPath, Kind]:
     zarr3 = {file.parent for file in found if file.name == "zarr.json"}
     databases = {file.parent for file in found if file.name == "manifest.ocdbt"}
     return {
-        file: _by_name(file) or _ocdbt(file, databases) or _zarr(file, zarr2, zarr3) or "other"
+        file: _BY_NAME.get(file.name)
+        or _BY_PARENT.get(file.parent.name)
+        or _BY_SUFFIX.get(file.suffix)
+        or _ocdbt(file, databases)
+        or _zarr(file, zarr2, zarr3)
+        or "other"
         for file in found
     }
-
-
-def _by_name(file: PurePosixPath) -> Kind | None:
-    return (
-        _BY_NAME.get(file.name) or _BY_PARENT.get(file.parent.name) or _BY_SUFFIX.get(file.suffix)
-    )
 
 
 def _ocdbt(file: PurePosixPath, databases: set[PurePosixPath]) -> Kind | None:

@@ -82,7 +82,8 @@ def _in_database(folder: AnyPath) -> Iterator[tuple[str, Chunk]]:
         if root is not None:
             yield from _in_node(folder, base, root)
     except (ValueError, KeyError, OSError) as error:  # TensorStore's own errors are ValueErrors
-        raise StoreError(_first_line(error)) from None
+        # Places in TensorStore's source follow the reason.
+        raise StoreError(_PLACES.split(str(error).splitlines()[0])[0][:300]) from None
 
 
 def _in_node(folder: AnyPath, base: Any, location: str) -> Iterator[tuple[str, Chunk]]:
@@ -140,11 +141,6 @@ def _lost(keys: Mapping[str, Chunk], sizes: Mapping[PurePosixPath, int]) -> list
         elif size < end:
             found.append(f"{file} is cut short: {size} of {end} bytes, with {values[file]} chunks")
     return found
-
-
-def _first_line(error: Exception) -> str:
-    """Returns the reason without the places in TensorStore's source that follow it."""
-    return _PLACES.split(str(error).splitlines()[0])[0][:300]
 
 
 _COMPRESSORS: Final = ("zstd", "gzip", "blosc")

@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers import kubernetes, pods
+from orbax_bench_core.launchers import kubernetes, kubernetes_settings, pods
 from orbax_bench_core.launchers.launch import GRACE_S, say
 
 _PATIENCE: Final = urllib3.Retry(
@@ -49,7 +49,7 @@ def followed(job: kubernetes.PodsLauncher) -> int:
         return _Course(api, namespace, job, in_pod=in_pod).run()
 
 
-def _cluster(settings: kubernetes.KubernetesSettings) -> tuple[Any, str, bool]:
+def _cluster(settings: kubernetes_settings.KubernetesSettings) -> tuple[Any, str, bool]:
     """Returns how to reach the cluster, the namespace, and whether this is one of its pods."""
     configuration = client.Configuration()
     context, file = settings.context, settings.kubeconfig

@@ -6,17 +6,12 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT, TOKEN
-from orbax_bench_core.launchers import kubernetes
-from orbax_bench_core.launchers.hardware import (
-    GKE_GPU,
-    GKE_RESOURCE,
-    GPU_RESOURCE,
-    provisioning,
-    require_bounded,
-    require_one_capacity,
-)
+from orbax_bench_core.launchers import kubernetes, kubernetes_settings
+from orbax_bench_core.launchers.capacity import provisioning, require_bounded, require_one_capacity
+from orbax_bench_core.launchers.gpus import GKE_GPU, GPU_RESOURCE
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import require_jobset_names
+from orbax_bench_core.launchers.tpus import GKE_RESOURCE
 from orbax_bench_core.provenance import IMAGE
 
 _JOB: Final = "hosts"
@@ -29,12 +24,12 @@ _KEPT_S: Final = 3600
 _TOKEN_KEY: Final = "token"  # noqa: S105 - the name of a key
 
 
-class JobSetSettings(kubernetes.KubernetesSettings):
+class JobSetSettings(kubernetes_settings.KubernetesSettings):
     """Settings of a JobSet, which docs/launch/jobset.md explains."""
 
     gpus: int = pydantic.Field(default=0, ge=0)
     gpu: str | None = None
-    node_selector: dict[str, kubernetes.Text] = {}
+    node_selector: dict[str, kubernetes_settings.Text] = {}
     tolerations: list[dict[str, Any]] = []
     spot: bool = False
     reservation: str | None = None

@@ -1,18 +1,15 @@
-"""Places on Kubernetes: one object that consists of pods, its settings and what all have of it."""
+"""Places on Kubernetes: one object that consists of pods, and what all have of it."""
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
-import pydantic
 import yaml
 
-from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import TOKEN
+from orbax_bench_core.launchers.kubernetes_settings import KubernetesSettings
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import require_digest, require_shared, shipment
 
@@ -26,11 +23,6 @@ QUEUE: Final = "kueue.x-k8s.io/queue-name"
 FINGERPRINT: Final = "orbax-bench/launch"
 """Annotation with a hash, by which a launcher knows what it has created before."""
 
-
-def _text(value: object) -> object:
-    return str(value) if type(value) in (int, float) else value
-
-
 _LOCKED_KIB: Final = 2**36
 """Memory that GKE's guide to TPUs has a container lock, so that its driver can share it."""
 _LOCKING: Final = (
@@ -41,62 +33,6 @@ _LOCKING: Final = (
 """A shell that raises the limit of locked memory and becomes the command behind it."""
 _RAISES: Final = "SYS_RESOURCE"
 """The capability that raising the limit takes; Kubernetes gives one that is added to root alone."""
-
-Text = Annotated[str, pydantic.BeforeValidator(_text)]
-"""Text that may be written as a number: YAML reads `cpu=4` as one."""
-
-
-def _without_a_token(environment: dict[str, str]) -> dict[str, str]:
-    if TOKEN in environment:
-        raise ValueError(f"{TOKEN} in a manifest can be read by anyone who may see the pod")
-    return environment
-
-
-Environment = Annotated[dict[str, Text], pydantic.AfterValidator(_without_a_token)]
-"""Variables of hosts, which are written into a manifest in plain."""
-
-
-class KubernetesSettings(ConfigModel):
-    """Settings of every place on Kubernetes, which docs/launch/jobset.md explains."""
-
-    namespace: str | None = None
-    context: str | None = None
-    kubeconfig: str | None = None
-    service_account: str | None = None
-    queue: str | None = None
-    priority_class: str | None = None
-    volume: str | None = None
-    run_as_user: int | None = pydantic.Field(default=None, ge=0)
-    run_as_group: int | None = pydantic.Field(default=None, ge=0)
-    fs_group: int | None = pydantic.Field(default=None, ge=0)
-    privileged: bool = False
-    capabilities: list[str] | None = None
-    cpu: Text | None = None
-    memory: Text | None = None
-    ephemeral_storage: Text | None = None
-    environment: Environment = {}
-    suite_in_image: str | None = None
-    timeout_s: float | None = pydantic.Field(default=None, gt=0)
-    start_timeout_s: float = pydantic.Field(default=1800, gt=0)
-    keep: bool = False
-
-    @pydantic.field_validator("volume")
-    @classmethod
-    def _a_claim_and_a_path(cls, volume: str | None) -> str | None:
-        claim, _, path = (volume or "a:/a").partition(":")
-        if not claim or not path.startswith("/") or path == "/":
-            raise ValueError(f"expected CLAIM:/PATH, such as runs:/runs, got {volume!r}")
-        return volume
-
-    @property
-    def mounted(self) -> str | None:
-        """Path at which hosts mount the volume; None without one."""
-        return None if self.volume is None else self.volume.partition(":")[2]
-
-    @property
-    def mounted_here(self) -> bool:
-        """Whether this machine has the folder of the volume as well."""
-        return self.mounted is not None and Path(self.mounted).is_dir()
 
 
 class ObjectKind(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, TOKEN, without_cluster
 from orbax_bench_core.exit_codes import Exit
-from orbax_bench_core.launchers.hardware import SliceShape
+from orbax_bench_core.launchers.tpus import SliceShape
 from orbax_bench_core.python_command import python_command
 
 _DIGITS: Final = 10

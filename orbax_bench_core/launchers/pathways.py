@@ -6,10 +6,10 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import kubernetes
-from orbax_bench_core.launchers.hardware import GENERATIONS
+from orbax_bench_core.launchers import kubernetes, kubernetes_settings
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import is_digest, require_jobset_names
+from orbax_bench_core.launchers.tpus import GENERATIONS
 from orbax_bench_core.provenance import IMAGE
 
 HEAD_JOB: Final = "pathways-head"
@@ -36,11 +36,11 @@ class ServerSettings(ConfigModel):
     """Settings of the servers of Pathways."""
 
     pathways_dir: Annotated[str | None, pydantic.AfterValidator(_in_a_bucket)] = None
-    pathways_version: kubernetes.Text | None = None
+    pathways_version: kubernetes_settings.Text | None = None
     sidecar_image: Annotated[str | None, pydantic.AfterValidator(_by_digest)] = None
 
 
-class PathwaysSettings(kubernetes.KubernetesSettings, ServerSettings):
+class PathwaysSettings(kubernetes_settings.KubernetesSettings, ServerSettings):
     """Settings of a Pathways job, which docs/launch/pathways.md explains."""
 
     restarts: int = pydantic.Field(default=1, ge=0)

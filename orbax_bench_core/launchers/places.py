@@ -7,7 +7,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
-from orbax_bench_core.launchers import hardware, jobset, pathways, ray, tpu_vm, vertex, xpk
+from orbax_bench_core.launchers import expected, jobset, pathways, ray, tpu_vm, tpus, vertex, xpk
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 
@@ -45,16 +45,29 @@ def make_launcher(
     slices: int = 1,
     **launch: Any,
 ) -> Launcher:
-    """Returns the launcher of a launch, whose points have so many processes."""
+    """Returns the launcher of a launch, whose points have so many processes.
+
+    Args:
+        on: Name of the place, as `--on` takes it.
+        settings: Its settings, `KEY=VALUE` each.
+        processes: Numbers of processes that points name.
+        hosts: How many hosts; of slices it follows from their shape.
+        tpu: The kind of slice, such as `v5e:4x4`.
+        slices: How many slices.
+        launch: What every launcher is told; see `Launch`.
+
+    Raises:
+        UserError: There is no such place, setting or slice, or the numbers do not fit each other.
+    """
     place = place_named(on)
     chosen = place_settings(on, settings)
     if not tpu:
         if slices > 1:
             raise UserError(f"--slices {slices} needs --tpu TYPE:TOPOLOGY")
         return place.launcher(Launch(hosts=hosts or 1, **launch), chosen)
-    shape = hardware.parse_slice(tpu)
+    shape = tpus.parse_slice(tpu)
     if not place.one_process(chosen):
-        hardware.require_whole_slices(processes, shape, slices)
+        tpus.require_whole_slices(processes, shape, slices)
     found = shape.hosts * slices
     if hosts not in (None, found):
         raise UserError(
@@ -68,7 +81,7 @@ def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
     """Returns the devices that hosts of slices expect; empty if one process drives all hosts."""
     if place_named(on).one_process(place_settings(on, settings)):
         return ""
-    return hardware.expectation(hardware.parse_slice(tpu), slices)
+    return expected.expectation(tpus.parse_slice(tpu), slices)
 
 
 def place_named(name: str) -> Place:
@@ -79,7 +92,11 @@ def place_named(name: str) -> Place:
 
 
 def place_settings(on: str, pairs: Sequence[str]) -> ConfigModel:
-    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML."""
+    """Reads the settings of a place from `KEY=VALUE`, whose values are YAML.
+
+    Raises:
+        UserError: A setting is unknown or does not take its value; all are named.
+    """
     model = place_named(on).settings
     fields = model.model_fields
     problems, given = [], {}

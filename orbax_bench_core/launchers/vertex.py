@@ -19,8 +19,8 @@ from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import read_json
-from orbax_bench_core.launchers.hardware import GPU_KINDS
-from orbax_bench_core.launchers.kubernetes import Environment
+from orbax_bench_core.launchers.gpus import GPU_KINDS
+from orbax_bench_core.launchers.kubernetes_settings import Environment
 from orbax_bench_core.launchers.launch import Launch
 from orbax_bench_core.launchers.shipping import require_digest, require_shared, shipment
 from orbax_bench_core.provenance import IMAGE
@@ -317,7 +317,7 @@ class CustomJobs:
         )
         self._repeated = retry.Retry(passing, timeout=_PATIENCE_S)
         plain = endpoint is not None and endpoint.startswith("http://")
-        with self._explained():
+        with self._explaining_errors():
             self._client = aiplatform_v1.JobServiceClient(
                 credentials=AnonymousCredentials() if plain else None,
                 transport="rest",
@@ -386,12 +386,12 @@ class CustomJobs:
         return next((str(job.name) for job in found), None)
 
     def _answered(self, ask: Callable[[], _Answer]) -> _Answer:
-        with self._explained():
+        with self._explaining_errors():
             answer: _Answer = self._repeated(ask)()
             return answer
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explaining_errors(self) -> Iterator[None]:
         """Turns what the client raises into one message."""
         import google.auth.exceptions
         from google.api_core import exceptions

@@ -7,7 +7,7 @@ import pydantic
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import HEAD_PORT
-from orbax_bench_core.launchers import hardware, kubernetes, shipping
+from orbax_bench_core.launchers import kubernetes_settings, shipping, tpus
 from orbax_bench_core.launchers.launch import Launch, call, options, require_client
 from orbax_bench_core.launchers.pathways import HEAD_JOB, ServerSettings, pathways_folder
 from orbax_bench_core.provenance import IMAGE
@@ -36,7 +36,7 @@ class XpkSettings(ServerSettings):
     device_type: str | None = None
     priority: str | None = None
     restarts: int = pydantic.Field(default=0, ge=0)
-    environment: kubernetes.Environment = {}
+    environment: kubernetes_settings.Environment = {}
     suite_in_image: str | None = None
     keep: bool = False
 
@@ -174,7 +174,7 @@ def _pathways_words(launch: Launch, settings: XpkSettings) -> list[str]:
     return words
 
 
-def _tpu_type(shape: hardware.SliceShape) -> str:
+def _tpu_type(shape: tpus.SliceShape) -> str:
     """Returns XPK's name of a slice."""
     machines = shape.generation.machines
     if shape.chips_per_host > _SLICE_MACHINE:

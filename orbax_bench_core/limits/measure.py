@@ -64,7 +64,7 @@ def measure_limits(
         repeats=repeats,
     )
     found = tuple(_measure_all(workload, left_out))
-    writes = [result for result in found if _is_write(PROBES[result.name])]
+    writes = [result for result in found if PROBES[result.name].writes]
     if not any(result.seconds for result in writes):
         raise UserError(f"nothing can be written: {writes[-1].reason}")
     return Limits(
@@ -115,7 +115,3 @@ def _not_applicable(probe: Probe, directory: AnyPath) -> str:
     if probe.medium == "devices" and jax.default_backend() == "cpu":
         return "not applicable: on CPU devices it is a memory copy"
     return ""
-
-
-def _is_write(probe: Probe) -> bool:
-    return probe.operation == "save" and probe.medium in ("files", "tensorstore")

@@ -120,7 +120,15 @@ class Limits(ResultModel):
         )
 
     def seconds(self, name: ProbeName, num_bytes: float) -> float | None:
-        """Returns how long the machine takes at best for some bytes."""
+        """Returns how long the machine takes at best for some bytes.
+
+        Args:
+            name: The probe.
+            num_bytes: Bytes that an operation moves; time is taken to grow with them.
+
+        Returns:
+            Seconds by the median of the probe; None if it was not measured.
+        """
         for probe in self.probes:
             if probe.name == name and probe.median_s is not None:
                 return probe.median_s * num_bytes / probe.num_bytes

@@ -248,6 +248,11 @@ class Probe:
     cache: Cache | None = None
     compressed: bool | None = None  # whether TensorStore compresses; None for the other media
 
+    @property
+    def writes(self) -> bool:
+        """Whether it writes to storage."""
+        return self.operation == "save" and self.medium in ("files", "tensorstore")
+
     def measure(self, workload: Workload) -> list[float]:
         """Returns the seconds of each repeat that is kept."""
         given = {"cache": self.cache, "compressed": self.compressed}

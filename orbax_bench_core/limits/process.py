@@ -53,7 +53,18 @@ def take_limits(
     *,
     dtype: str = "float32",
 ) -> Limits:
-    """Measures the limits of machine and storage, in a process whose heap keeps its memory."""
+    """Measures the limits of machine and storage, in a process whose heap keeps its memory.
+
+    Args:
+        path: Folder on the storage to measure, local or gs://.
+        num_bytes: Bytes that each probe moves; fewer where memory or disk has no room.
+        parallelism: Threads or shards; None for as many as there are devices.
+        timeout_s: Seconds after which the process is ended.
+        dtype: Dtype of the arrays.
+
+    Raises:
+        UserError: Nothing can be written there, or the time was over.
+    """
     # Whoever calls this holds the measuring lock: nothing else may measure meanwhile.
     asked = {"num_bytes": num_bytes, "parallelism": parallelism, "dtype": dtype}
     ((_, found),) = _take(LocalHost(), path, timeout_s, {}, asked)
@@ -205,15 +216,17 @@ class LimitsCache:
     def __init__(self, folder: Path, path: str, **asked: Any) -> None:
         self._directory = existing_directory(path)
         host = host_provenance()
-        self._key = {
+        self._key: dict[str, Any] = {
             "host": host["host"],
             "image": host["image"],
             "python": host["python"],
             "versions": host["versions"],
             "environment": host["environment"],
-            "storage": {**storage_provenance(str(self._directory)), **_device(self._directory)},
+            "storage": storage_provenance(str(self._directory)),
             **asked,
         }
+        if not is_remote(self._directory):  # mounts may lie over each other
+            self._key["storage"]["device"] = Path(self._directory).stat().st_dev
         text = json.dumps(self._key, sort_keys=True).encode()
         self._file = folder / f"{hashlib.sha256(text).hexdigest()[:_NAME_LENGTH]}.json"
 
@@ -273,11 +286,6 @@ def _folder() -> Path | None:
     if chosen:
         return None if chosen == _KEPT_NOWHERE else Path(chosen).expanduser().absolute()
     return user_cache("limits")
-
-
-def _device(directory: AnyPath) -> dict[str, Any]:
-    """Returns which file system a local directory is on: mounts may lie over each other."""
-    return {} if is_remote(directory) else {"device": Path(directory).stat().st_dev}
 
 
 def _write(folder: AnyPath, data: bytes) -> None:

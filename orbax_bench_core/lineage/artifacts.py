@@ -30,6 +30,12 @@ def artifact_metadata(
 
     What it was made from is not here: `lineage.json` in the run directory has it, by digests.
     Numbers would not survive: Kubeflow makes all of them floats.
+
+    Args:
+        kind: What the artifact is, such as `verdicts`.
+        run: The run directory that it belongs to.
+        digest: Digest of its content.
+        path: Where it lies.
     """
     info, versions = None if run is None else run.read_info(), package_versions()
     return {

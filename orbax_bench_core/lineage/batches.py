@@ -53,7 +53,11 @@ def write_planned(root: AnyPath, batches: Iterable[Sequence[str]]) -> None:
 
 
 def read_planned(root: AnyPath) -> dict[str, tuple[str, ...]]:
-    """Returns the ids of the points of each planned batch, by its name; empty without a plan."""
+    """Returns the ids of the points of each planned batch, by its name; empty without a plan.
+
+    Raises:
+        UserError: The file is there, and is no plan.
+    """
     data = read_if_there(root / BATCHES / _PLANNED)
     if data is None:
         return {}
@@ -70,6 +74,15 @@ def name_batch(run: RunDirectory, name: str, point_ids: list[str], status: str) 
     It has the digest of the records of each of its points. A step that is run again, and finds what
     it found before, leaves the existing file. If it has measured more, it writes one with the
     next number.
+
+    Args:
+        run: The run directory.
+        name: Name of the batch.
+        point_ids: The points that its step was to measure.
+        status: How the step ended.
+
+    Returns:
+        Path of the file below the run directory.
     """
     refuse_links(run.root / BATCHES, run.root)
     digests = point_digests(run.root, point_ids)

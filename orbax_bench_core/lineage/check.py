@@ -83,7 +83,20 @@ def is_unchanged(findings: Sequence[Finding]) -> bool | Literal["unknown"]:
 
 
 def check(run: RunDirectory, name: str = "", *, deep: bool = False) -> tuple[Finding, ...]:
-    """Compares a run directory, or its file `name`, with what was noted; `deep` reads all bytes."""
+    """Compares a run directory, or its file `name`, with what was noted; `deep` reads all bytes.
+
+    Args:
+        run: The run directory.
+        name: A file, a record or a batch in it; empty for all that was noted.
+        deep: Whether all bytes of checkpoints are read, and not only names, sizes and metadata
+            files.
+
+    Returns:
+        What was asked for, then what it was made from, and so on.
+
+    Raises:
+        UserError: Nothing was noted of `name`.
+    """
     return tuple(_Check(run, deep=deep).findings(name))
 
 

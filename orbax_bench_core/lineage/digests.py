@@ -48,7 +48,15 @@ def content_digest(data: bytes | str) -> str:
 
 
 def file_digest(path: str | os.PathLike[str], most: int | None = None) -> str:
-    """Returns the digest of a file, read in pieces."""
+    """Returns the digest of a file, read in pieces.
+
+    Args:
+        path: The file, local or gs://.
+        most: Bytes that it may have; None for any number.
+
+    Raises:
+        OSError: It cannot be read, or is larger (EFBIG).
+    """
     if most is not None and file_size(path) > most:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes, which none is", os.fspath(path))
     digest = hashlib.sha256()

@@ -36,6 +36,9 @@ def trace(
 
     With `deep` all bytes of checkpoints are read. The private key `sign` signs a manifest if all of
     it still holds; the public keys `signed_by` check a signature.
+
+    Raises:
+        UserError: There is no such path or artifact, it has no lineage, or it cannot be signed.
     """
     run, inside = (None, "") if _STORE.fullmatch(given) else _run_around(given)
     flags = {"--sign": sign, "--signed-by": signed_by}

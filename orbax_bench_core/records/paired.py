@@ -80,7 +80,8 @@ class PairedTimes:
             key=lambda repeat: repeat.index,
         )
         per_life = _per_life(measured)
-        uneven = _uneven(measured)
+        uneven = _describe_uneven(measured)
+        unusable = uneven or _describe_impossible(measured)
         whole = [] if uneven else _whole(measured, per_life or 1)
         shape = (len(whole), BLOCK_SIZE, *([] if per_life is None else [per_life]))
         slots = [block[:: per_life or 1] for block in whole]
@@ -97,10 +98,10 @@ class PairedTimes:
             cpu=_times(whole, shape, Repeat.cpu_seconds),
             failed=failed,
             attempts={arm: _attempts(measured, arm) for arm in ARMS},
-            problem=uneven or _impossible(measured) or _nothing(whole, nothing) or _lost(measured),
-            stopped=bool(uneven or _impossible(measured)) or nothing,
+            problem=unusable or _describe_nothing(whole, nothing) or _describe_lost(measured),
+            stopped=bool(unusable) or nothing,
             lives=per_life is not None,
-            continued=_continued(measured),
+            continued=_count_continued(measured),
             repeat_s=_repeat_s(whole[:_FIRST_BLOCKS]),
         )
 
@@ -243,7 +244,7 @@ def _attempts(repeats: Iterable[Repeat], arm: Arm) -> FirstAttempts:
     return FirstAttempts(count=len(ended), failed=len(failed), example=example)
 
 
-def _continued(repeats: Iterable[Repeat]) -> int:
+def _count_continued(repeats: Iterable[Repeat]) -> int:
     """Returns how many lives were interrupted between two operations, and went on elsewhere."""
     lives = itertools.groupby(
         (repeat for repeat in repeats if repeat.life is not None),
@@ -261,7 +262,7 @@ def _continued(repeats: Iterable[Repeat]) -> int:
     )
 
 
-def _uneven(repeats: Iterable[Repeat]) -> str:
+def _describe_uneven(repeats: Iterable[Repeat]) -> str:
     """Returns which arm was measured with different numbers of hosts; empty when none was."""
     hosts: dict[Arm | None, set[int]] = {arm: set() for arm in ARMS}
     for repeat in repeats:
@@ -273,7 +274,7 @@ def _uneven(repeats: Iterable[Repeat]) -> str:
     return ""
 
 
-def _impossible(repeats: Iterable[Repeat]) -> str:
+def _describe_impossible(repeats: Iterable[Repeat]) -> str:
     """Returns which arm cannot be measured at all; empty when both can."""
     for repeat in repeats:
         if repeat.impossible:
@@ -282,7 +283,7 @@ def _impossible(repeats: Iterable[Repeat]) -> str:
     return ""
 
 
-def _nothing(blocks: Sequence[Sequence[Repeat]], nothing: bool) -> str:
+def _describe_nothing(blocks: Sequence[Sequence[Repeat]], nothing: bool) -> str:
     if not nothing:
         return ""
     return (
@@ -291,7 +292,7 @@ def _nothing(blocks: Sequence[Sequence[Repeat]], nothing: bool) -> str:
     )
 
 
-def _lost(repeats: Iterable[Repeat]) -> str:
+def _describe_lost(repeats: Iterable[Repeat]) -> str:
     """Returns which repeat was cut off, so that some of its hosts have no record."""
     for repeat in repeats:
         if repeat.first_attempt is None and repeat.missing:

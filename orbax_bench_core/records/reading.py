@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.files import AnyPath, names_in, read_if_there
-from orbax_bench_core.records.record import Record, parsed_record
+from orbax_bench_core.files import AnyPath, digest, names_in, read_if_there
+from orbax_bench_core.records.record import Record, parse_record
 from orbax_bench_core.records.repeats import Repeat, repeats_of
 from orbax_bench_core.records.versions import OtherVersion
 from orbax_bench_core.sweep import SweepEntry, sides
@@ -74,6 +74,23 @@ class PointRecords:
         return [r for arm in sides(self.entry) for r in self.repeats if r.series.arm == arm]
 
 
+def read_file(path: AnyPath | str, most: int = MAX_RECORD_BYTES) -> bytes | None:
+    """Reads a file of at most so many bytes; None if it is missing.
+
+    Raises:
+        UserError: It may exist and cannot be read, or is larger.
+    """
+    try:
+        return read_if_there(path, most)
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def aside_path(path: AnyPath, data: bytes) -> AnyPath:
+    """Returns the path at which `data` is kept once a record takes its place at `path`."""
+    return path.with_name(f".{path.name}.{digest(data)[:12]}")
+
+
 def read_point(root: AnyPath, entry: SweepEntry, run_id: str) -> PointRecords:
     """Reads all records of a point or pair; what is not what its place says is left out."""
     folder, records, places, left_out = str(root), [], [], []
@@ -94,7 +111,7 @@ def read_point(root: AnyPath, entry: SweepEntry, run_id: str) -> PointRecords:
         if data is None:
             continue
         try:
-            record = parsed_record(data)
+            record = parse_record(data)
         except OtherVersion as other:
             left_out.append(Stray(path, f"{other}, or {_AWAY}"))
             continue

@@ -10,15 +10,9 @@ from typing import Final
 
 from orbax_bench_core.config import Arm
 from orbax_bench_core.measure import CPU, OF_CPU, TIME, block_name
-from orbax_bench_core.records.record import (
-    PEER_FAILED,
-    Attempt,
-    ErrorInfo,
-    Record,
-    Status,
-    Verified,
-    weakest,
-)
+from orbax_bench_core.records.errors import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records.record import Attempt, Record, Status
+from orbax_bench_core.records.verified import Verified, weakest
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, short_name, side, sides
 
 
@@ -142,7 +136,7 @@ class Repeat:
     def reason(self) -> str:
         """Why it did not pass: the first error, or which hosts have no record; empty if passed."""
         if self.error is not None:
-            return self._said(
+            return self._describe(
                 {host: record.error for host, record in self.records.items() if record.error}
             )
         if self.missing:
@@ -200,9 +194,9 @@ class Repeat:
             for attempt in record.attempts:
                 if attempt.error.counts:
                     errors.setdefault(host, attempt.error)
-        return self._said(errors) if errors else self.reason
+        return self._describe(errors) if errors else self.reason
 
-    def _said(self, errors: Mapping[int, ErrorInfo]) -> str:
+    def _describe(self, errors: Mapping[int, ErrorInfo]) -> str:
         """Returns the error that began a failure, with its host unless all hosts say the same."""
         host = min(errors, key=lambda each: errors[each].type == PEER_FAILED)
         said = errors[host].said

@@ -1,6 +1,5 @@
 """Run directory: records, `run.json`, logs and checkpoint data of one run."""
 
-import concurrent.futures
 import contextlib
 import hashlib
 import itertools
@@ -8,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import pydantic
 
@@ -20,25 +19,20 @@ from orbax_bench_core.leases import WHOLE, Fence, batch_name, held
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records import reading
 from orbax_bench_core.records.reading import read_point
-from orbax_bench_core.records.record import Record, parsed_record
+from orbax_bench_core.records.record import Record, parse_record
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import (
     ENGINE_RUN,
     RunFile,
     RunInfo,
     RunStatus,
-    begun,
-    continued,
-    parsed_engine_run,
-    parsed_info,
+    begin_info,
+    continue_info,
+    parse_engine_run,
+    parse_info,
 )
-from orbax_bench_core.records.versions import OtherVersion, check_version, parsed_file
+from orbax_bench_core.records.versions import OtherVersion, parsed_file
 from orbax_bench_core.sweep import Expansion, ProcessNoiseOf, SweepEntry, side
-
-_AT_ONCE: Final = 16
-"""An object store answers many requests at once as fast as one."""
-_AT_ONCE_HERE: Final = 4
-"""Records that are held at once where a disk has them."""
 
 Result = TypeVar("Result", bound=files.ResultModel)
 
@@ -120,12 +114,22 @@ class RunDirectory:
 
         The rules of a comparison and the design of its pairs are frozen once one of its operations
         is recorded.
+
+        Args:
+            loaded: The suite as it was read.
+            expansion: Its points and pairs, and what was skipped.
+            code: Revisions of the benchmark classes and of the suite file; none are known without.
+            process_noise: Tells what a passport knows of the processes of a pair.
+
+        Raises:
+            UserError: Another suite, or other rules after the first record, were measured here, or
+                nothing can be written.
         """
-        info = begun(loaded, expansion, code or CodeUnderTest(), process_noise)
+        info = begin_info(loaded, expansion, code or CodeUnderTest(), process_noise)
         earlier = self.read_info() if self.exists() else None
         if earlier is not None:
             judged = earlier.paired and any(map(self.has_repeats, earlier.expansion.points))
-            info = continued(earlier, info, str(self.root), judged=judged)
+            info = continue_info(earlier, info, str(self.root), judged=judged)
         try:
             self.write_info(info)
         except (OSError, ValueError) as error:
@@ -135,13 +139,20 @@ class RunDirectory:
     @property
     def engine_run(self) -> str:
         """Id of the engine's run that this is of; empty if none was noted."""
-        data = self._read(self.root / ENGINE_RUN, files.MAX_BYTES)
-        return "" if data is None else parsed_engine_run(data, str(self.root / ENGINE_RUN))
+        data = reading.read_file(self.root / ENGINE_RUN, files.MAX_BYTES)
+        return "" if data is None else parse_engine_run(data, str(self.root / ENGINE_RUN))
 
     def refuse_other(self, engine_run: str, *, go_on: bool = False) -> None:
         """Refuses a folder in which another run of an engine has begun, unless it goes on with it.
 
         Its results would be taken for those of this one, or both would measure half.
+
+        Args:
+            engine_run: Id of this run, as its engine has it.
+            go_on: Whether it goes on with what another one has begun.
+
+        Raises:
+            UserError: Another run has begun here.
         """
         earlier = self.engine_run
         if self.exists() and earlier != engine_run and not go_on:
@@ -154,7 +165,11 @@ class RunDirectory:
             )
 
     def claim(self, engine_run: str, *, go_on: bool = False) -> None:
-        """Notes of which run of an engine this is, under the lease of the run."""
+        """Notes of which run of an engine this is, under the lease of the run.
+
+        Raises:
+            UserError: Another run has begun here and `go_on` is false, or nothing can be written.
+        """
         self.refuse_other(engine_run, go_on=go_on)
         if self.engine_run != engine_run:
             data = json.dumps({"version": 1, "engine_run": engine_run}, indent=2).encode()
@@ -168,14 +183,22 @@ class RunDirectory:
         return UserError("; ".join(filter(None, [f"cannot write to {self.root}: {error}", remedy])))
 
     def exists(self) -> bool:
-        """Returns whether a run is here."""
+        """Returns whether a run is here.
+
+        Raises:
+            UserError: The storage does not tell: a file that cannot be read is not missing.
+        """
         try:
             return files.is_there(self._info_path)
         except OSError as error:
             raise reading.unreadable(self._info_path, error) from None
 
     def check_there(self) -> None:
-        """Checks that the run which was begun here is still here."""
+        """Checks that the run which was begun here is still here.
+
+        Raises:
+            RunDirectoryGone: It was renamed or deleted meanwhile.
+        """
         if not self.exists():
             raise RunDirectoryGone(
                 f"the run directory {self.root} is gone: it was renamed or deleted while it was "
@@ -188,8 +211,12 @@ class RunDirectory:
         return self.read_info().run_id if self._run_id is None else self._run_id
 
     def read_info(self) -> RunInfo:
-        """Reads `run.json`."""
-        data = self._read(self._info_path, files.MAX_BYTES)
+        """Reads `run.json`.
+
+        Raises:
+            UserError: There is no run here, or one of another schema version, or it cannot be read.
+        """
+        data = reading.read_file(self._info_path, files.MAX_BYTES)
         if data is None:
             there = "it has no run.json" if self.root.is_dir() else "it is a file"
             why = there if self.root.exists() else "it does not exist"
@@ -197,16 +224,25 @@ class RunDirectory:
                 f"{self.root} is not a run directory: {why}; give one that `orbax-bench run` has "
                 "made"
             )
-        info = parsed_info(data, str(self._info_path))
+        info = parse_info(data, str(self._info_path))
         self._run_id = info.run_id
         return info
 
     def read_result(
         self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
     ) -> Result | None:
-        """Returns the content of a file next to the records, or None if there is no such file."""
+        """Returns the content of a file next to the records, or None if there is no such file.
+
+        Args:
+            name: The file.
+            model: What it holds.
+            remedy: What a user does once a damaged file is removed, as part of a message.
+
+        Raises:
+            UserError: It is damaged, of another version, or cannot be read.
+        """
         path = self.root / name
-        data = self._read(path, files.MAX_BYTES)
+        data = reading.read_file(path, files.MAX_BYTES)
         if data is None:
             return None
         try:
@@ -234,14 +270,17 @@ class RunDirectory:
         """Returns the record of one repeat; None when it has none, or one that is not its own.
 
         A torn record, and one of another point, repeat, host or run, is as if there were none.
+
+        Raises:
+            UserError: It is of another schema version, or cannot be read.
         """
         place = reading.RecordPlace(point.id, repeat, warmup, host)
         path = self.root / place.path
-        data = self._read(path)
+        data = reading.read_file(path)
         if data is None:
             return None
         try:
-            record = parsed_record(data)
+            record = parse_record(data)
         except OtherVersion as other:
             raise UserError(Problem(str(other), file=str(path))) from None
         return None if record is None or reading.misplaced(record, place, self.run_id) else record
@@ -254,7 +293,15 @@ class RunDirectory:
         block: int | None = None,
         life: int | None = None,
     ) -> Repeat:
-        """Returns one measured repeat over all its hosts."""
+        """Returns one measured repeat over all its hosts.
+
+        Args:
+            point: The point or pair.
+            repeat: Index of the repeat; warm-ups are not read.
+            arm: Which side of a pair was measured.
+            block: Which block of a paired comparison it belongs to.
+            life: Which slot of the block had a worker of its own for it.
+        """
         hosts = range(side(point, arm).processes)
         found = {host: self.read_record(point, repeat, host=host) for host in hosts}
         (series,) = (each for each in Series.all_of(point) if each.arm == arm)
@@ -282,20 +329,10 @@ class RunDirectory:
         """Files among the records that are no records of this run, a line each, as far as read."""
         return reading.stray_lines(sorted(itertools.chain(*self._left_out.values())), self.root)
 
-    def clear_abandoned(self, entries: Iterable[SweepEntry]) -> None:
-        """Deletes what writers that were killed have left among the records of some entries."""
-        if "://" in str(self.root):  # an object store shows no object that is not complete
-            return
-        for entry in entries:
-            for path in Path(self.root / "records" / entry.id).glob("*/.*.tmp"):
-                with contextlib.suppress(OSError):  # it lies behind a link
-                    files.refuse_links(path, self.root)
-                    if files.is_abandoned(path):
-                        path.unlink(missing_ok=True)
-
     def seal(self, point: SweepEntry, repeat: int, *, host: int = 0) -> str:
         """Returns the SHA-256 of a record, by which a new try takes its place; empty for none."""
-        data = self._read(self.root / reading.RecordPlace(point.id, repeat, False, host).path)
+        place = reading.RecordPlace(point.id, repeat, False, host)
+        data = reading.read_file(self.root / place.path)
         return "" if data is None else files.digest(data)
 
     def write_record(self, record: Record, *, fence: str = "", replaces: str = "") -> Record:
@@ -304,6 +341,20 @@ class RunDirectory:
         A record that passed or was skipped is final. One that failed is replaced. So is one that is
         torn, which is kept beside it under a name that readers ignore, and one that is not of its
         place, under a lease alone.
+
+        Args:
+            record: What was measured.
+            fence: The lease under which it was measured, as text; that of this process without.
+            replaces: Seal of a final record that this one may replace all the same.
+
+        Returns:
+            The record as it was written: one that no file can hold becomes a failed one that says
+            why.
+
+        Raises:
+            AlreadyRecorded: A final record, one of another version, or one that is not of its place
+                is there.
+            LeaseLost: Another process holds the lease now.
         """
         place = reading.RecordPlace(record.point_id, record.repeat, record.warmup, record.host)
         path = self.root / place.path
@@ -319,12 +370,12 @@ class RunDirectory:
             if before is None:
                 continue
             try:
-                there = parsed_record(before)
+                there = parse_record(before)
             except OtherVersion as other:
                 raise AlreadyRecorded(f"{path} is {other}") from None
             wrong = "" if there is None else reading.misplaced(there, place, record.run_id)
             if there is None or (wrong and right is not None):
-                files.create_exclusively(_aside(path, before), before)
+                files.create_exclusively(reading.aside_path(path, before), before)
             else:
                 final = there.finished and files.digest(before) != replaces
                 kept = wrong or ("final" if final else "")
@@ -333,44 +384,15 @@ class RunDirectory:
             if files.swap(path, before, data):
                 return record
 
-    def check_versions(
-        self, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
-    ) -> None:
-        """Checks that every record of some points and pairs is of a schema version that is read."""
-        paths = [
-            self.root / place.path
-            for entry in entries
-            for place in reading.places_of(self.root, entry.id)
-        ]
-        at_once = _AT_ONCE if "://" in str(self.root) else _AT_ONCE_HERE
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            for path, aside in zip(paths, pool.map(self._checked, paths), strict=True):
-                if say is not None and aside:
-                    say(
-                        f"{path} is torn: its repeat is measured again, and the file kept beside "
-                        f"it as {aside}"
-                    )
-
-    def _checked(self, path: AnyPath) -> str:
-        """Returns the name under which a record is kept if it is torn; empty for a whole one."""
-        data = self._read(path)
-        if data is None:
-            return ""
-        try:
-            check_version(data)
-        except OtherVersion as other:
-            raise UserError(Problem(str(other), file=str(path))) from None
-        return _aside(path, data).name if _ends_early(data) else ""
-
     def next_warmup(self, point: SweepEntry) -> int:
         """Returns the first warm-up index of `point` after all that have a record."""
         made = [place.repeat for place in reading.places_of(self.root, point.id) if place.warmup]
         return max(made, default=-1) + 1
 
-    def lost(self, places: Iterable[tuple[str, int]]) -> list[str]:
+    def lost(self, repeats: Iterable[tuple[str, int]]) -> list[str]:
         """Returns the folders of those of some repeats, by point and index, without a record."""
         indices: dict[str, set[int]] = {}
-        for point_id, index in places:
+        for point_id, index in repeats:
             indices.setdefault(point_id, set()).add(index)
         found = []
         for point_id, made in indices.items():
@@ -388,7 +410,11 @@ class RunDirectory:
     def data_path(
         self, point: SweepEntry, repeat: int, *, warmup: bool, arm: Arm | None = None
     ) -> AnyPath:
-        """Returns where one repeat puts its checkpoint data: here, or on the point's storage."""
+        """Returns where one repeat puts its checkpoint data: here, or on the point's storage.
+
+        Several runs may share one storage: there each has a folder by the hash of its run
+        directory.
+        """
         root = self._data_root(point, arm)
         return root / point.directory / reading.repeat_folder(repeat, warmup)
 
@@ -423,13 +449,6 @@ class RunDirectory:
     def _info_path(self) -> AnyPath:
         return self.root / "run.json"
 
-    def _read(self, path: AnyPath | str, most: int = reading.MAX_RECORD_BYTES) -> bytes | None:
-        """Returns the content of a file, or None if it is missing."""
-        try:
-            return files.read_if_there(path, most)
-        except OSError as error:
-            raise reading.unreadable(path, error) from None
-
 
 def _readable(record: Record) -> tuple[Record, bytes]:
     """Returns a record and its JSON; where nobody could read that, a failed one that says why."""
@@ -442,13 +461,3 @@ def _readable(record: Record) -> tuple[Record, bytes]:
         why = f"they cannot be written: {error}"
     record = record.without_content(why)
     return record, record.model_dump_json(indent=1).encode()
-
-
-def _aside(path: AnyPath, data: bytes) -> AnyPath:
-    """Returns where that is kept which a record takes the place of."""
-    return path.with_name(f".{path.name}.{files.digest(data)[:12]}")
-
-
-def _ends_early(data: bytes) -> bool:
-    """Returns whether a record was not written to its end; parsing all of them takes too long."""
-    return not data.rstrip().endswith(b"}")

@@ -86,7 +86,7 @@ class RunInfo(Versioned):
         return any(isinstance(entry, sweep.Pair) for entry in self.expansion.points)
 
 
-def begun(
+def begin_info(
     loaded: config.LoadedSuite,
     expansion: sweep.Expansion,
     code: CodeUnderTest,
@@ -121,7 +121,7 @@ def begun(
     )
 
 
-def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
+def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
     """Returns the content of `run.json` for a run that goes on."""
     if earlier.suite_identity != info.suite_identity:
         raise UserError(
@@ -132,17 +132,19 @@ def continued(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> Ru
     if not judged:
         return info.model_copy(update=kept)
     if earlier.gate.fingerprint != info.gate.fingerprint:
+        edits = config.gate_edits(earlier.gate, info.gate)
+        flags = [word for edit in edits for word in ("--rule", edit)]
         raise UserError(
             f"{root} was measured for other rules ({config.gate_changes(earlier.gate, info.gate)}"
             "): rules that are chosen after the data decide nothing. Measure again in another "
             "output directory, or judge what is here by other rules, as an exploration: "
-            f"`{command('compare', root, *_as_flags(earlier.gate, info.gate))}`"
+            f"`{command('compare', root, *flags)}`"
         )
     frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": earlier.designs}
     return info.model_copy(update={**kept, **frozen})
 
 
-def parsed_info(data: bytes, file: str) -> RunInfo:
+def parse_info(data: bytes, file: str) -> RunInfo:
     """Parses `run.json`; messages name `file`."""
     try:
         return parsed_file(RunInfo, data, file)
@@ -155,7 +157,7 @@ ENGINE_RUN: Final = "engine_run.json"
 """File that says of which run of an engine, such as Airflow, a run directory is."""
 
 
-def parsed_engine_run(data: bytes, file: str) -> str:
+def parse_engine_run(data: bytes, file: str) -> str:
     """Returns the id in `engine_run.json`; messages name `file`."""
     content = None
     with contextlib.suppress(ValueError, RecursionError):
@@ -164,10 +166,6 @@ def parsed_engine_run(data: bytes, file: str) -> str:
     if not isinstance(found, str):
         raise UserError(Problem("damaged: it names no run of an engine; remove it", file=file))
     return found
-
-
-def _as_flags(before: config.GateConfig, after: config.GateConfig) -> list[str]:
-    return [word for edit in config.gate_edits(before, after) for word in ("--rule", edit)]
 
 
 class RunFile(enum.StrEnum):

@@ -37,7 +37,7 @@ class OtherVersion(ValueError):
     """A file is not of a schema version that is read; the text says of which, and what to do."""
 
 
-def parsed(model: type[Model], data: bytes) -> Model:
+def parse(model: type[Model], data: bytes) -> Model:
     """Parses the JSON of a file whose model has a `schema_version`.
 
     Raises:
@@ -58,14 +58,14 @@ def parsed(model: type[Model], data: bytes) -> Model:
 
 
 def parsed_file(model: type[Model], data: bytes, file: object) -> Model:
-    """Parses a file as `parsed` does.
+    """Parses a file as `parse` does.
 
     Raises:
         UserError: It is of another version; the message names `file`.
         pydantic.ValidationError: It is damaged.
     """
     try:
-        return parsed(model, data)
+        return parse(model, data)
     except OtherVersion as other:
         raise UserError(Problem(str(other), file=str(file))) from None
 

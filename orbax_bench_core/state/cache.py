@@ -50,7 +50,16 @@ class StateCache:
     def get(
         self, checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mesh | None
     ) -> LoadedState:
-        """Returns the state of a checkpoint on a mesh."""
+        """Returns the state of a checkpoint on a mesh.
+
+        Args:
+            checkpoint: What to make or load.
+            mesh_config: The mesh of the point; with the checkpoint it is the key of the cache.
+            mesh: The same as JAX has it; None spreads nothing.
+
+        Raises:
+            StateError: It cannot be made or loaded here.
+        """
         # It is made again if it is not kept or if a benchmark deleted or donated one of its arrays.
         # Containers and arrays are new objects at each call; the memory of arrays is shared. In a
         # multi-process run every process must call with the same arguments.
@@ -58,7 +67,8 @@ class StateCache:
             return LoadedState(tree=None, digest={}, num_bytes=0, held_bytes=0)
         key = _key(checkpoint, mesh_config, mesh)
         state = self._entries.pop(key, None)
-        if state is None or _is_damaged(state.tree):
+        leaves = () if state is None else jax.tree.leaves(state.tree)
+        if state is None or any(isinstance(x, jax.Array) and x.is_deleted() for x in leaves):
             state = self._make(checkpoint, mesh)
         self._entries[key] = state
         self._make_room(0)
@@ -103,10 +113,6 @@ def _key(checkpoint: CheckpointConfig, mesh_config: MeshConfig | None, mesh: Mes
         return checkpoint.model_dump_json(), None, None
     configured = None if mesh_config is None else mesh_config.model_dump_json(exclude={"name"})
     return checkpoint.model_dump_json(), configured, mesh
-
-
-def _is_damaged(tree: PyTree) -> bool:
-    return any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(tree))
 
 
 def _bytes_to_hold(checkpoint: CheckpointConfig, mesh: Mesh | None) -> int:

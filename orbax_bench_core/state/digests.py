@@ -243,7 +243,15 @@ def combine(parts: Iterable[PartialDigest]) -> Digest:
 
 
 def check_digest(restored: PyTree, expected: PyTree) -> None:
-    """Checks that two trees hold the same values, however laid out; every process must call."""
+    """Checks that two trees hold the same values, however laid out; every process must call.
+
+    Args:
+        restored: A tree, or its digest.
+        expected: A tree, or its digest.
+
+    Raises:
+        VerificationError: They differ; the message names the first leaves that do.
+    """
     wanted, found = (
         tree if isinstance(tree, Digest) else digest(tree) for tree in (expected, restored)
     )

@@ -120,7 +120,16 @@ def _prime_factors(number: int) -> list[int]:
 
 
 def check_dtype(leaf: str, dtype: str) -> None:
-    """Checks that arrays of `dtype` can be made by this process."""
+    """Checks that arrays of `dtype` can be made by this process.
+
+    Args:
+        leaf: Dotted path of the array, for the message.
+        dtype: Canonical name of the dtype.
+
+    Raises:
+        StateError: The installed JAX lacks it, it needs 64-bit types, which are off, or JAX cannot
+            compute with it on this backend.
+    """
     if dtype in NUMPY_ONLY:
         raise StateError(
             f"leaf {leaf!r}: JAX cannot compute with {dtype}; use int2, uint2, float4_e2m1fn or a "

@@ -41,7 +41,15 @@ def initialize_if_used() -> bool:
 def join_processes(
     coordinator: str, *, num_processes: int, process_id: int, heartbeat_s: int
 ) -> None:
-    """Joins this process with others; call it before the first device is used."""
+    """Joins this process with others; call it before the first device is used.
+
+    Args:
+        coordinator: `host:port` at which process 0 listens.
+        num_processes: How many join.
+        process_id: Index of this one.
+        heartbeat_s: Seconds of silence after which JAX takes a process for lost; releases without
+            the setting have one of their own.
+    """
     if jax.config.values.get("jax_cpu_collectives_implementation") not in {"gloo", "mpi"}:
         # An old JAX joins processes on CPUs only when it is told how.
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -61,7 +69,11 @@ def is_used() -> bool:
 
 
 def require_pathways(option: str) -> None:
-    """Checks that JAX runs on Pathways."""
+    """Checks that JAX runs on Pathways.
+
+    Raises:
+        NotOnPathways: JAX runs elsewhere: such a point is skipped.
+    """
     if not is_used():
         raise NotOnPathways(
             f"{option} needs Pathways, which is JAX_PLATFORMS=proxy; JAX runs on "

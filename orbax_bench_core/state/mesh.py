@@ -67,7 +67,8 @@ def _granules(config: MeshConfig, devices: Sequence[Any]) -> list[Sequence[Any]]
     if config.dcn_parallelism is None:
         return [devices]
     count = math.prod(config.dcn_shape)
-    if devices[0].platform == "cpu" and not _counts_processes(config, devices):
+    several = len({device.process_index for device in devices}) > 1
+    if devices[0].platform == "cpu" and not (config.process_is_granule and several):
         return _simulated_slices(config, devices, count)
     unit = "process" if config.process_is_granule else "slice"
     attribute = "process_index" if config.process_is_granule else "slice_index"
@@ -83,10 +84,6 @@ def _granules(config: MeshConfig, devices: Sequence[Any]) -> list[Sequence[Any]]
             "dcn_parallelism or process_is_granule"
         )
     return [groups[key] for key in sorted(groups)]
-
-
-def _counts_processes(config: MeshConfig, devices: Sequence[Any]) -> bool:
-    return config.process_is_granule and len({device.process_index for device in devices}) > 1
 
 
 def _simulated_slices(
@@ -105,7 +102,15 @@ def _simulated_slices(
 
 
 def first_devices(mesh: Mesh, count: int) -> Mesh:
-    """Returns the mesh that the first devices of another one form."""
+    """Returns the mesh that the first devices of another one form.
+
+    Args:
+        mesh: The mesh of all devices.
+        count: How many of them; the longest axis becomes shorter, and the others stay.
+
+    Raises:
+        StateError: They form no mesh with the same axes, or leave a process without a device.
+    """
     # Its longest axis becomes shorter; the others stay, so that whatever they shard stays as it is.
     # Of several processes each keeps a part of its devices: all of them save, load and compute.
     sizes = dict(mesh.shape)

@@ -33,14 +33,14 @@ PyTree = Any
 def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
     """Builds a model and returns its state, every array born with its sharding."""
     split = _split(factory, seed)
-    make = functools.partial(_made, factory, seed)
+    make = functools.partial(_make_state, factory, seed)
     if mesh is None:
         return jax.block_until_ready(jax.jit(make)())
     shardings = _shardings(jax.eval_shape(make), split.partitions, mesh, "")
     return jax.block_until_ready(jax.jit(make, out_shardings=shardings)())
 
 
-def _made(factory: str, seed: int) -> PyTree:
+def _make_state(factory: str, seed: int) -> PyTree:
     from flax import nnx
 
     with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
@@ -146,12 +146,14 @@ def _shardings(shapes: PyTree, partitions: PyTree, mesh: Mesh, where: str) -> Py
             for key in shapes
         }
     layout.check_dtype(where, shapes.dtype.name)
-    entries = () if partitions is None else tuple(_present(entry, mesh) for entry in partitions)
+    entries = (
+        () if partitions is None else tuple(_keep_present(entry, mesh) for entry in partitions)
+    )
     sharding: NamedSharding = layout.named_sharding(where, shapes.shape, entries, mesh)
     return sharding
 
 
-def _present(entry: Any, mesh: Mesh) -> ShardingEntry:
+def _keep_present(entry: Any, mesh: Mesh) -> ShardingEntry:
     names = (entry,) if isinstance(entry, str) else tuple(entry or ())
     return tuple(name for name in names if name in mesh.axis_names) or None
 
@@ -203,7 +205,7 @@ def _parameters(factory: str) -> int:
 
 def _described(factory: str) -> list[dict[str, Any]]:
     """Returns path, shape, dtype and partition of every array that a model's state has."""
-    arrays = jax.eval_shape(functools.partial(_made, factory, 0))
+    arrays = jax.eval_shape(functools.partial(_make_state, factory, 0))
     specs = dict(_flat(_split(factory, 0).partitions, ()))
     found = jax.tree_util.tree_flatten_with_path(arrays)[0]
     paths = [tuple(entry.key for entry in path) for path, _ in found]

@@ -34,7 +34,16 @@ _PARTS: Final = {"complex64": "float32", "complex128": "float64"}
 
 
 def generate(spec: Spec, *, seed: int, mesh: Mesh | None) -> PyTree:
-    """Makes the tree that a spec describes."""
+    """Makes the tree that a spec describes.
+
+    Args:
+        spec: Named leaves, each an array or one of the scalars `int` and `str`.
+        seed: Seed of the values; the same seed gives the same values on any mesh.
+        mesh: Where arrays lie; None puts each on one device.
+
+    Returns:
+        The tree, its arrays ready on their devices.
+    """
     return jax.block_until_ready(_tree(spec, seed, mesh, ""))
 
 

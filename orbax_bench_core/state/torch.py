@@ -5,18 +5,23 @@ Every process is one rank of PyTorch. State dicts are flat: the dotted path of e
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import math
-import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
+from jax.sharding import Mesh, NamedSharding
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.state.torch_ranks import (
+    Box,
+    boundaries,
+    over_ranks,
+    owners,
+    part_of_process,
+    within,
+)
+from orbax_bench_core.state.torch_values import to_numpy, to_torch, torch_dtype
 from orbax_bench_core.state.tree import named_leaves
 
 if TYPE_CHECKING:
@@ -159,164 +164,3 @@ def _device_mesh(kind: str, axes: tuple[str, ...], shape: tuple[int, ...], ranks
 
     grid = np.frombuffer(ranks, np.int64).reshape(shape)
     return DeviceMesh(kind, torch.from_numpy(grid.copy()), mesh_dim_names=axes)
-
-
-_DTYPES: Final = frozenset(
-    {
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
-        *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
-    }
-)
-"""Dtypes that JAX and PyTorch call by the same name and store as the same bits."""
-
-
-def torch_dtype(name: str, dtype: str) -> torch.dtype:
-    """Returns the dtype of the same name."""
-    import torch
-
-    found = getattr(torch, dtype, None) if dtype in _DTYPES else None
-    if found is None:
-        raise UnmetNeed(
-            f"PyTorch {torch.__version__} has no {dtype}, which {name!r} is: leave it out, or give "
-            f"one of {', '.join(sorted(_DTYPES))}"
-        )
-    kind: torch.dtype = found
-    return kind
-
-
-def to_torch(values: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
-    """Returns a tensor over the memory of an array, which it must not write to."""
-    import torch
-
-    bits = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    with warnings.catch_warnings():
-        # An array of JAX cannot be written to, and is not.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        flat: torch.Tensor = torch.from_numpy(bits)
-    return flat.view(dtype).reshape(values.shape)
-
-
-def to_numpy(
-    tensor: torch.Tensor, dtype: np.dtype[Any], shape: Sequence[int]
-) -> np.ndarray[Any, Any]:
-    """Returns the values of a tensor of this form, on any device."""
-    import torch
-
-    wanted = torch_dtype("", dtype.name)
-    if tensor.dtype != wanted or tuple(tensor.shape) != tuple(shape):
-        raise ValueError(
-            f"{tensor.dtype} {list(tensor.shape)} was loaded where {wanted} {list(shape)} was saved"
-        )
-    bits = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    values: np.ndarray[Any, Any] = bits.numpy().view(dtype).reshape(tuple(shape))
-    return values
-
-
-Box = tuple[slice, ...]
-"""A part of an array: where it begins and ends in each dimension."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Ranks:
-    """Spread of an array over the processes."""
-
-    grid: np.ndarray[Any, np.dtype[np.int64]]  # index of the process at each place of the mesh
-    axes: tuple[str, ...]  # of the grid
-    dimensions: tuple[int | None, ...]  # of the array, which each axis shards or replicates
-
-
-def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, join: bool) -> Box:
-    """Returns the part of an array that this process holds."""
-    devices = sharding.addressable_devices
-    if len(devices) > 1 and not join:
-        wanted = len(sharding.device_set)
-        raise UnmetNeed(
-            f"PyTorch has one device per process, and here a process has {len(devices)}: set "
-            f"processes: {wanted} under execution for as many shards as Orbax has, or "
-            "join_local_shards: true to have the shards of a process as one"
-        )
-    boxes = {boundaries(box, shape) for box in _boxes(sharding, shape)}
-    around = tuple(
-        (min(box[axis][0] for box in boxes), max(box[axis][1] for box in boxes))
-        for axis in range(len(shape))
-    )
-    if _volume(around) != sum(map(_volume, boxes)):
-        raise UnmetNeed(
-            f"PyTorch has one tensor per process; the shards of {name!r} that a process holds are "
-            "not side by side: set as many processes as devices, or other axes in its sharding"
-        )
-    return tuple(slice(*ends) for ends in around)
-
-
-def owners(mesh: Mesh) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Returns the index of the process that each device of a mesh belongs to."""
-    devices = mesh.devices
-    return np.array([device.process_index for device in devices.flat], np.int64).reshape(
-        devices.shape
-    )
-
-
-def over_ranks(
-    owners: np.ndarray[Any, np.dtype[np.int64]], axes: Sequence[str], spec: PartitionSpec
-) -> Ranks:
-    """Returns how an array is spread over processes, as a `DeviceMesh` and its placements say."""
-    # A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
-    # another order, the axes of the grid change places.
-    names = list(axes)
-    blocks = [_first_run(owners, axis) for axis in range(owners.ndim)]
-    grid = owners[tuple(slice(None, None, size) for size in blocks)]
-    whole = grid
-    for axis, size in enumerate(blocks):
-        whole = np.repeat(whole, size, axis=axis)
-    # A process may come again only within its own block.
-    if not np.array_equal(whole, owners) or len(np.unique(grid)) != grid.size:
-        raise UnmetNeed(
-            "PyTorch lays processes out as a grid, and the devices of each are no block of the "
-            f"mesh {dict(zip(names, owners.shape, strict=True))}: set as many processes as devices"
-        )
-    shards = {
-        axis: dimension
-        for dimension, entry in enumerate(spec)
-        for axis in ((entry,) if isinstance(entry, str) else entry or ())
-    }
-    replicating = [name for name in names if name not in shards]
-    order = names if _is_in_order(shards, names) else [*shards, *replicating]
-    return Ranks(
-        grid=grid.transpose([names.index(name) for name in order]),
-        axes=tuple(order),
-        dimensions=tuple(shards.get(name) for name in order),
-    )
-
-
-def boundaries(box: Sequence[slice], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Returns where a part of an array begins and ends in each dimension."""
-    return tuple(part.indices(size)[:2] for part, size in zip(box, shape, strict=True))
-
-
-def within(box: Sequence[slice], outer: Sequence[slice], shape: Sequence[int]) -> Box:
-    """Returns a part of an array as a part of another part that holds it."""
-    pairs = zip(boundaries(box, shape), boundaries(outer, shape), strict=True)
-    return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in pairs)
-
-
-def _boxes(sharding: Sharding, shape: tuple[int, ...]) -> list[Box]:
-    found = sharding.addressable_devices_indices_map(shape).values()
-    return [box for box in found if box is not None]
-
-
-def _volume(box: Sequence[tuple[int, int]]) -> int:
-    return math.prod(stop - start for start, stop in box)
-
-
-def _first_run(owners: np.ndarray[Any, Any], axis: int) -> int:
-    """Returns how many places along an axis belong to the process at the origin."""
-    line = owners[tuple(slice(None) if each == axis else 0 for each in range(owners.ndim))]
-    others = np.flatnonzero(line != line[0])
-    return int(others[0]) if others.size else len(line)
-
-
-def _is_in_order(shards: dict[str, int], names: list[str]) -> bool:
-    """Says whether the axes that shard one dimension follow each other as in the mesh."""
-    positions = [(dimension, names.index(axis)) for axis, dimension in shards.items()]
-    return positions == sorted(positions)

@@ -26,7 +26,11 @@ class StateError(ValueError):
 
 
 def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
-    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`."""
+    """Returns every leaf of `tree` with its dotted path, in the order of `jax.tree.leaves`.
+
+    Raises:
+        StateError: Two leaves have one dotted path, so that a digest could not tell them apart.
+    """
     named: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         name = _leaf_name(path)

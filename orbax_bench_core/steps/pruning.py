@@ -37,7 +37,7 @@ from orbax_bench_core.inventory import file_size, walk
 from orbax_bench_core.leases import holders, is_lease
 from orbax_bench_core.lineage import baseline_digest, compared_with
 from orbax_bench_core.provenance import UNKNOWN
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, check_versions
 
 _DESCRIPTION: Final = "run.json"
 _OWN_LEASES: Final = ("leases", f"{SHARED_FOLDER}/leases")
@@ -357,7 +357,7 @@ def _occupied(folder: str, contents: dict[str, Contents]) -> str:
         with answered(folder):
             found = contents[folder] = Contents.of(root)
             run = RunDirectory(folder)
-            run.check_versions(run.read_info().expansion.points)
+            check_versions(run, run.read_info().expansion.points)
     except (OSError, UserError) as failure:
         return f"it cannot be read: {failure}"
     for path in (*found.others, *found.ours):

@@ -106,7 +106,7 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     observer = Observer(run.info.expansion.plain)
     event_files = EventFiles(run)
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
-    directory.clear_abandoned(run.info.expansion.points)
+    records.clear_abandoned(directory, run.info.expansion.points)
     info = note_status(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     answer = _answers(run, _publish_best(run, best_of(info, observer)))

@@ -389,6 +389,13 @@ def migrate(text: str, file: str) -> Migration:
     """Migrates a Python module or a suite that was written for Orbax's own framework.
 
     Comments and layout stay: only what has another name here is replaced.
+
+    Args:
+        text: The file's content.
+        file: Its name, which tells what it is, for messages.
+
+    Raises:
+        UserError: It is neither a Python module nor a suite.
     """
     suffix = PurePath(file).suffix
     if suffix == ".py":

@@ -36,11 +36,11 @@ BUILTINS: Final[dict[str, str]] = {
         "v0_cancel": "cancel.V0Cancel",
         "v1_cancel": "cancel.V1Cancel",
         "single_replica": "pytree_checkpoint.SingleReplica",
-        "multislice_broadcast": "without_storage.MultisliceBroadcast",
+        "multislice_broadcast": "multislice_broadcast.MultisliceBroadcast",
         "emergency_checkpoint_manager": "two_tiers.EmergencyCheckpointManager",
         "p2p_checkpoint_manager": "two_tiers.P2pCheckpointManager",
-        "multihost_dispatchers": "without_storage.MultihostDispatchers",
-        "snapshotter": "without_storage.Snapshotter",
+        "multihost_dispatchers": "multihost_dispatchers.MultihostDispatchers",
+        "snapshotter": "snapshotter.Snapshotter",
         "lustre": "save_restore.Lustre",
         "nnx_restore": "nnx_restore.NnxRestore",
         "pytorch_dcp": "pytorch_dcp.PyTorchDcp",
@@ -106,7 +106,12 @@ _OWN_PATHS: Final[dict[str, str]] = {
     for path in (current, f"orbax_bench_core.benchmarks.{name}.{current.rpartition('.')[2]}")
 }
 
-_MOVED: Final = {"orbax_bench_core.benchmarks.save_restore.StagedSave": "staged_save"}
+_MOVED: Final = {
+    "orbax_bench_core.benchmarks.save_restore.StagedSave": "staged_save",
+    "orbax_bench_core.benchmarks.without_storage.MultihostDispatchers": "multihost_dispatchers",
+    "orbax_bench_core.benchmarks.without_storage.MultisliceBroadcast": "multislice_broadcast",
+    "orbax_bench_core.benchmarks.without_storage.Snapshotter": "snapshotter",
+}
 """Earlier places of classes that are neither in the current module nor in one of their name."""
 
 _NAMES: Final = _OWN_PATHS | _MOVED | _UPSTREAM_PATHS
@@ -164,7 +169,12 @@ class BenchmarkClassError(Exception):
 
 
 def load_class(benchmark: str) -> type[BenchmarksGenerator]:
-    """Imports a benchmark class: that of a built-in, or the one at `package.module.Class`."""
+    """Imports a benchmark class: that of a built-in, or the one at `package.module.Class`.
+
+    Raises:
+        BenchmarkClassError: There is no such module or class, its import fails, or it is no
+            benchmark class with options.
+    """
     path = BUILTINS.get(benchmark, benchmark)
     module_path, _, class_name = path.rpartition(".")
     if not module_path:

@@ -9,14 +9,14 @@ offset is noise.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, Self
+from collections.abc import Callable
+from typing import Final, Literal, Self
 
 import pydantic
 
-from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateConfig, HostMemory
-from orbax_bench_core.sweep.pair import Pair, SweepPoint
+from orbax_bench_core.config import BLOCK_SIZE, PER_ARM, GateConfig
+from orbax_bench_core.sweep.pair import Pair
+from orbax_bench_core.sweep.workers import placement
 
 Workers = Literal["shared", "one_per_arm", "lives"]
 
@@ -81,7 +81,13 @@ class PairDesign(pydantic.BaseModel):
         return BLOCK_SIZE * self.operations_per_life
 
     def repeat(self, block: int, slot: int, operation: int = 0) -> int:
-        """Returns the index of a repeat: slots of a block are next to each other."""
+        """Returns the index of a repeat: slots of a block are next to each other.
+
+        Args:
+            block: Index of the block, from 0.
+            slot: Index of the slot in it, 0 to 3.
+            operation: Index of the operation in the life of the slot; 0 without lives.
+        """
         return block * self.block_size + slot * self.operations_per_life + operation
 
     def place(self, repeat: int) -> tuple[int, int, int]:
@@ -131,7 +137,13 @@ def lives_of(gate: GateConfig, after: int = 0) -> PairDesign:
 
 
 def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = None) -> PairDesign:
-    """Returns the design of a pair: lives wherever an offset of a process could be a difference."""
+    """Returns the design of a pair: lives wherever an offset of a process could be a difference.
+
+    Args:
+        pair: The two points.
+        gate: The rules, which may ask for lives always.
+        passport: What is known of the noise from process to process on this machine.
+    """
     known = passport or ProcessNoise()
     lives = lives_of(gate)
     if gate.lives == "always":
@@ -142,55 +154,3 @@ def design_of(pair: Pair, gate: GateConfig, *, passport: ProcessNoise | None = N
     if known.offset_high is not None and known.offset_high <= _SMALL_OFFSET:
         return PairDesign(workers="one_per_arm", left_open=known.offset_high)
     return lives
-
-
-_VARIABLE: Final = "GLIBC_TUNABLES"
-_TUNABLES: Final[Mapping[HostMemory, str]] = MappingProxyType(
-    {
-        "reused": (
-            "glibc.malloc.mmap_threshold=4294967295:"
-            "glibc.malloc.trim_threshold=9999999999:"
-            "glibc.malloc.arena_max=1"
-        ),
-        "fresh": "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=0",
-    }
-)
-
-
-class Placement(NamedTuple):
-    """All that tells the process of a point from that of another; equal ones share a worker."""
-
-    num_devices: int  # devices over all processes
-    processes: int  # host processes that JAX joins
-    environment: str  # name of the environment; empty for the command's own
-    host_memory: HostMemory  # what the allocator does with freed memory
-    x64: bool  # whether JAX has 64-bit types
-
-
-def placement(point: SweepPoint) -> Placement:
-    """Returns a point's needs of its workers; nothing else of it may decide about a process."""
-    return Placement(
-        num_devices=point.num_devices or point.processes,
-        processes=point.processes,
-        environment="" if point.environment is None else point.environment.name,
-        host_memory=point.conditions.host_memory,
-        x64=point.conditions.x64,
-    )
-
-
-def allocator_settings(host_memory: HostMemory, given: str = "") -> dict[str, str]:
-    """Returns the environment that makes glibc treat freed memory as `host_memory` says.
-
-    `reused` keeps it in the heap, `fresh` gives it back at once (anything above 128 KiB is mapped
-    again each time), `default` sets nothing. Virtual machines that back memory lazily give fresh
-    pages at under 1 GB/s, against 20 GB/s for memory that is used again, so a load into fresh
-    memory measures the hypervisor. A C library other than glibc ignores these settings.
-    """
-    tunables = _TUNABLES.get(host_memory)
-    return {} if tunables is None else {_VARIABLE: ":".join(filter(None, [given, tunables]))}
-
-
-def host_memory_of(environment: Mapping[str, str]) -> HostMemory:
-    """Describes the allocator's use of freed memory in a process with this environment."""
-    tunables = environment.get(_VARIABLE, "")
-    return next((word for word, own in _TUNABLES.items() if tunables.endswith(own)), "default")

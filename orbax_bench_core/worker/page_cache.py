@@ -23,7 +23,7 @@ def drop(directory: Path) -> None:
     # Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
     # process has mapped stay, which is why the outcome has to be measured.
     for path in _files(directory):
-        with _opened(path) as descriptor:
+        with _open(path) as descriptor:
             os.fsync(descriptor)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -31,7 +31,7 @@ def drop(directory: Path) -> None:
 def fill(directory: Path) -> None:
     """Reads every file below `directory` once, so that its pages are resident."""
     for path in _files(directory):
-        with _opened(path) as descriptor:
+        with _open(path) as descriptor:
             while os.read(descriptor, _READ_SIZE):
                 pass
 
@@ -39,10 +39,10 @@ def fill(directory: Path) -> None:
 def make_durable(directory: Path) -> None:
     """Waits until every file and folder below `directory`, and itself, are on stable storage."""
     for path in _files(directory):
-        with _opened(path) as descriptor:
+        with _open(path) as descriptor:
             os.fsync(descriptor)
     for folder in [*(path for path in directory.rglob("*") if path.is_dir()), directory]:
-        with _opened(folder) as descriptor:
+        with _open(folder) as descriptor:
             os.fsync(descriptor)
 
 
@@ -59,7 +59,7 @@ def resident_share(directory: Path) -> float | None:
 def _residency(path: str) -> bytes:
     """Returns one byte per page of a file; its lowest bit says whether the page is resident."""
     libc = _libc()
-    with _opened(path) as descriptor:
+    with _open(path) as descriptor:
         size = os.fstat(descriptor).st_size
         if size == 0:
             return b""
@@ -101,7 +101,7 @@ def _files(directory: str | Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(path: str | Path) -> Iterator[int]:
+def _open(path: str | Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         yield descriptor

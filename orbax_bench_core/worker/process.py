@@ -21,6 +21,7 @@ from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import AlreadyRecorded, Record, RunDirectory, RunDirectoryGone, Status
 from orbax_bench_core.sweep import host_memory_of
 from orbax_bench_core.worker import protocol
+from orbax_bench_core.worker.events import Done, Measured, Ready, Unrecorded
 from orbax_bench_core.worker.runtime import collect_for_the_last_time, importing, simulate_devices
 
 _log = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class Worker:
         self._states = StateCache()
         self._id = worker_id()
         self._emit(
-            protocol.Ready(
+            Ready(
                 platform=devices["platform"],
                 device_count=jax.device_count(),
                 fixed=not simulated or devices["platform"] != "cpu",
@@ -106,11 +107,11 @@ class Worker:
         try:
             self._run.check_there()
             record = run_repeat(
-                task, self._setup, self._states, self._provenance, self._id, self._measured
+                task, self._setup, self._states, self._provenance, self._id, self._emit_measured
             )
             self._run.check_there()
         except RunDirectoryGone as gone:
-            self._emit(protocol.Unrecorded(reason=str(gone)))
+            self._emit(Unrecorded(reason=str(gone)))
             return "failed"
         _log.info("%s", metric_report(record))
         if not (task.warmup and record.status == "skipped"):
@@ -124,9 +125,9 @@ class Worker:
                 _log.warning("this try is not kept: %s", final)
             except OSError as error:
                 said = f"cannot write the record: {error}"
-                self._emit(protocol.Unrecorded(reason=said, number=error.errno))
+                self._emit(Unrecorded(reason=said, number=error.errno))
                 return "failed"
-        self._emit(protocol.Done(status=record.status, error=record.error))
+        self._emit(Done(status=record.status, error=record.error))
         return record.status
 
     def tasks(self) -> Iterator[protocol.Task]:
@@ -146,8 +147,8 @@ class Worker:
         while line := lines.get():
             yield protocol.Task.model_validate_json(line)
 
-    def _measured(self, samples: Sequence[Sample]) -> None:
-        self._emit(protocol.Measured(samples=tuple(samples)))
+    def _emit_measured(self, samples: Sequence[Sample]) -> None:
+        self._emit(Measured(samples=tuple(samples)))
 
     def _emit(self, event: pydantic.BaseModel) -> None:
         if self._events is None:

@@ -1,18 +1,14 @@
-"""Protocol between orchestrator and worker: setups, tasks and events, one JSON object a line."""
+"""Setups and tasks of a worker, one JSON object a line: what the orchestrator tells it."""
 
 import signal
-from typing import Annotated, Any, Final, Literal
-
-import pydantic
+from typing import Any, Final
 
 from orbax_bench_core import records
 from orbax_bench_core.authoring import Drill
-from orbax_bench_core.config import Arm, HostMemory
+from orbax_bench_core.config import Arm
 from orbax_bench_core.files import ResultModel
-from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import UNKNOWN, storage_provenance
-from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, side
-from orbax_bench_core.worker.runtime import MAX_SIMULATED_DEVICES
+from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 
 STACKS_SIGNAL: Final = signal.SIGUSR1
 """Has a worker print the stacks of its threads."""
@@ -78,14 +74,21 @@ class Task(ResultModel):
             **{name: getattr(self, name) for name in _RECORDED},
             point_id=self.point.id,
             point_name=self.point.name,
-            store_troubles=records.troubles_of(found.get("samples", ())),
+            store_troubles=records.StoreTrouble.all_of(found.get("samples", ())),
             **found,
         )
 
     def provenance(
         self, host: dict[str, Any], root: str, state: records.State | None
     ) -> dict[str, Any]:
-        """Returns the provenance for the record of this task, from that of `host`."""
+        """Returns the provenance for the record of this task, from that of `host`.
+
+        Args:
+            host: What runs, and on what, as the worker said when it was ready.
+            root: The run directory.
+            state: Size and digest of what was saved and loaded; None if the repeat never got that
+                far.
+        """
         return {
             "devices": UNKNOWN,
             **host,
@@ -98,92 +101,3 @@ class Task(ResultModel):
 
 
 _RECORDED: Final = tuple(name for name in Task.model_fields if name in records.Record.model_fields)
-
-
-class Ready(ResultModel):
-    """The worker has started JAX."""
-
-    event: Literal["ready"] = "ready"
-    platform: str  # `cpu`, `gpu` or `tpu`
-    device_count: int  # number of devices over all processes
-    fixed: bool  # whether the devices are what this machine has, rather than what was asked for
-    provenance: dict[str, Any]  # what runs, and on what
-    worker: str = ""  # id of this process, unique on all machines; see `worker_id`
-    processes: int  # how many processes JAX has joined
-    host_memory: HostMemory  # what its allocator does with freed memory, by its own environment
-    x64: bool  # whether JAX has 64-bit types
-    environment: str = ""  # name of the environment that its machine started for it
-    interpreter: str  # the Python that it runs in
-    # the Python of that environment, as it called itself when it was checked
-    interpreter_asked: str
-
-    def differences(self, asked: Placement) -> str:
-        """Returns the requested options that are not in effect, on one line; empty if all are."""
-        # Devices that a machine has are checked when a point asks for them.
-        own = "that of the command"
-        has = {
-            **({} if self.fixed else {"num_devices": self.device_count}),
-            "processes": self.processes,
-            "environment": self.environment or own,
-            "interpreter": self.interpreter,
-            "host_memory": self.host_memory,
-            "x64": self.x64,
-        }
-        wanted = {**asked._asdict(), "interpreter": self.interpreter_asked or self.interpreter}
-        wanted["environment"] = asked.environment or own
-        if not self.fixed:  # each process has as many as the one that needs most
-            share = min(-(-asked.num_devices // asked.processes), MAX_SIMULATED_DEVICES)
-            wanted["num_devices"] = share * asked.processes
-        return "; ".join(
-            f"the point needs {name}={wanted[name]}, and its worker has {name}={value}"
-            for name, value in has.items()
-            if value != wanted[name]
-        )
-
-
-class Measured(ResultModel):
-    """An operation has ended; its samples are safe even if the worker dies now."""
-
-    event: Literal["measured"] = "measured"
-    samples: tuple[Sample, ...]
-
-
-class Done(ResultModel):
-    """A task has ended and its record is in the run directory, unless a warm-up was skipped."""
-
-    event: Literal["done"] = "done"
-    status: records.Status  # how it ended
-    # why it was skipped or failed, with its traceback; None when it passed
-    error: records.ErrorInfo | None = None
-
-    @property
-    def reason(self) -> str:
-        """Why it was skipped or failed, on one line; empty when it passed."""
-        return "" if self.error is None else self.error.said
-
-    @property
-    def unmet(self) -> bool:
-        """Whether the benchmark said, before it began, what it lacks."""
-        return self.error is not None and self.error.type == records.UNMET_NEED
-
-
-class Unrecorded(ResultModel):
-    """A task has ended, but its record could not be written; `number` is the system's error."""
-
-    event: Literal["unrecorded"] = "unrecorded"
-    reason: str
-    number: int | None = None
-
-
-Event = Annotated[Ready | Measured | Done | Unrecorded, pydantic.Field(discriminator="event")]
-EVENT: pydantic.TypeAdapter[Ready | Measured | Done | Unrecorded] = pydantic.TypeAdapter(Event)
-
-
-def event_of(line: bytes) -> Ready | Measured | Done | Unrecorded | None:
-    """Returns the event that a worker has sent; None for a line that is none."""
-    # Whatever holds the descriptor of events may write to it: a library has been seen to print a
-    # bare number, which is valid JSON.
-    try:
-        return EVENT.validate_json(line)
-    except pydantic.ValidationError:
-        return None

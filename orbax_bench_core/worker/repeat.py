@@ -10,12 +10,19 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pydantic
 
 from orbax_bench_core import measure, records, state
-from orbax_bench_core.authoring import Against, BenchmarkOptions, TestContext, TestResult, UnmetNeed
+from orbax_bench_core.authoring import (
+    Against,
+    BenchmarkOptions,
+    BenchmarksGenerator,
+    TestContext,
+    TestResult,
+    UnmetNeed,
+)
 from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.provenance import loaded_code
@@ -24,9 +31,6 @@ from orbax_bench_core.worker.effects import COLOCATED_EFFECT, EffectListener, re
 from orbax_bench_core.worker.page_cache import PageCacheConditioner
 from orbax_bench_core.worker.protocol import Task, WorkerSetup
 from orbax_bench_core.worker.runtime import collect_garbage, importing
-
-if TYPE_CHECKING:
-    from jax.sharding import Mesh
 
 
 def run_repeat(
@@ -41,24 +45,14 @@ def run_repeat(
     run = records.RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
     started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    status: records.Status = "passed"
     error: records.ErrorInfo | None = None
-    status = "passed"
     try:
         repeat.execute()
-    except (state.MeshDoesNotFit, state.NotOnPathways) as reason:
-        status, error = (
-            "skipped",
-            records.ErrorInfo(type=type(reason).__name__, message=str(reason)),
-        )
-    except UnmetNeed as need:
-        status, error = (
-            "failed",
-            records.ErrorInfo(type=records.UNMET_NEED, message=_first_line(need)),
-        )
     except KeyboardInterrupt:
         raise  # this process is told to end
     except BaseException as failure:  # noqa: BLE001 - a failure is data, also a GeneratorExit
-        status, error = "failed", _describe(failure)
+        status, error = _describe_end(failure)
     finally:
         repeat.clean_up()
     record = functools.partial(
@@ -78,6 +72,15 @@ def run_repeat(
         return record(status=status, error=error, samples=tuple(repeat.samples), notes=repeat.notes)
     except pydantic.ValidationError as wrong:  # by what the benchmark has measured
         return record(status="failed", error=error or _describe(wrong))
+
+
+def _describe_end(failure: BaseException) -> tuple[records.Status, records.ErrorInfo]:
+    """Returns the status of a repeat that ended by an exception, and the error of its record."""
+    if isinstance(failure, (state.MeshDoesNotFit, state.NotOnPathways)):
+        return "skipped", records.ErrorInfo(type=type(failure).__name__, message=str(failure))
+    if isinstance(failure, UnmetNeed):
+        return "failed", records.ErrorInfo.unmet_need(_first_line(failure))
+    return "failed", _describe(failure)
 
 
 class NotKilled(Exception):
@@ -120,33 +123,17 @@ class _Repeat:
         self.effects: tuple[records.OptionEffect, ...] = ()
 
     def execute(self) -> None:
+        """Prepares the benchmark, runs it, and keeps what it has measured and left."""
         point = self._task.measured
-        mesh = None if point.mesh is None else state.build_mesh(point.mesh)
-        with importing(BUILTINS.get(point.benchmark, point.benchmark).rpartition(".")[0]):
-            generator = load_class(point.benchmark)
-        self.code = loaded_code(self.code, source_file(generator))
-        if point.checkpoint.load_with_colocated_python:
-            state.require_pathways("load_with_colocated_python: true")
-            self.effects = (COLOCATED_EFFECT,)
-        context = self._ready_context(mesh, options_class(generator))
+        benchmark = self._load_benchmark()
+        context = self._make_context(options_class(benchmark))
         traces, listener = _Traces(self._task, self._run), EffectListener(point.options)
         context.tracer = traces.claim
         os.sync()  # what is left unwritten, of another repeat too, is not this one's to wait for
         collect_garbage()
-        with (
-            measure.observing(self._observe),
-            measure.tracing(traces.directory),
-            self._also_watched(),
-            listener.listening(),
-        ):
-            result = generator().test_fn(context)
-        if self._trains_until_killed:
-            raise NotKilled(f"{point.benchmark} came to its end before it was killed")
-        if not isinstance(result, TestResult):
-            raise TypeError(
-                f"{point.benchmark}.test_fn returned {result!r}; return TestResult(metrics=metrics)"
-            )
-        self._refuse_nothing_measured()
+        with self._watching(), measure.tracing(traces.directory), listener.listening():
+            result = benchmark().test_fn(context)
+        self._check_result(result)
         self.notes = {**result.metrics.notes}
         for block in self._left_out:
             self.notes[block] = [*self.notes.get(block, []), _RSS_LEFT_OUT]
@@ -155,9 +142,20 @@ class _Repeat:
             self.effects += listener.effects(point, self._path, self.samples, traces.stem)
             require_effects(self.effects, point.given)
 
-    def _ready_context(self, mesh: Mesh | None, options: type[BenchmarkOptions]) -> TestContext:
-        """Makes the state and an empty folder, and waits until every host has; returns both."""
+    def _load_benchmark(self) -> type[BenchmarksGenerator]:
+        point = self._task.measured
+        with importing(BUILTINS.get(point.benchmark, point.benchmark).rpartition(".")[0]):
+            benchmark = load_class(point.benchmark)
+        self.code = loaded_code(self.code, source_file(benchmark))
+        if point.checkpoint.load_with_colocated_python:
+            state.require_pathways("load_with_colocated_python: true")
+            self.effects = (COLOCATED_EFFECT,)
+        return benchmark
+
+    def _make_context(self, options: type[BenchmarkOptions]) -> TestContext:
+        """Makes the state and an empty folder, and waits until every host has them."""
         task, point = self._task, self._task.measured
+        mesh = None if point.mesh is None else state.build_mesh(point.mesh)
         made = self._states.get(point.checkpoint, point.mesh, mesh)
         self.state = records.State(num_bytes=made.num_bytes, digest=made.digest)
         resumes = self._task.drill is not None and self._task.drill.killed is not None
@@ -191,8 +189,15 @@ class _Repeat:
     def _trains_until_killed(self) -> bool:
         return self._task.drill is not None and self._task.drill.killed is None
 
-    def _refuse_nothing_measured(self) -> None:
-        """Refuses a repeat without a sample: its author believes that something is measured."""
+    def _check_result(self, result: object) -> None:
+        """Checks that a benchmark came to its end as it should, and has measured something."""
+        benchmark = self._task.measured.benchmark
+        if self._trains_until_killed:
+            raise NotKilled(f"{benchmark} came to its end before it was killed")
+        if not isinstance(result, TestResult):
+            raise TypeError(
+                f"{benchmark}.test_fn returned {result!r}; return TestResult(metrics=metrics)"
+            )
         # Of several processes one may measure for all, so that none of them alone can tell. How
         # much of a checkpoint is in the page cache, the harness finds out by itself.
         if (
@@ -201,7 +206,7 @@ class _Repeat:
             and all(sample.metric == measure.RESIDENT_SHARE.name for sample in self.samples)
         ):
             raise NothingMeasured(
-                f"{self._task.measured.benchmark}.test_fn measured nothing: wrap the operation in "
+                f"{benchmark}.test_fn measured nothing: wrap the operation in "
                 '`with metrics.measure("save"):`, as docs/authoring.md shows'
             )
 
@@ -214,13 +219,14 @@ class _Repeat:
                 self._local_path(remove_tree)
 
     @contextlib.contextmanager
-    def _also_watched(self) -> Iterator[None]:
-        """Has blocks read what is not the suite's to choose."""
+    def _watching(self) -> Iterator[None]:
+        """Keeps the samples of all blocks, which also read what is not the suite's to choose."""
         # Throttled and failed requests are counted wherever something lies in an object store; a
         # soak has the state of the process as well.
-        remote = "gs://" in f"{self._setup.root} {self._task.measured.model_dump_json()}"
+        remote = "://" in self._setup.root or bool(self._task.measured.stores)
         keys = ["store_answers"] * remote + ["process_state"] * self._setup.soak
         with contextlib.ExitStack() as stack:
+            stack.enter_context(measure.observing(self._observe))
             if keys:
                 stack.enter_context(measure.also_collecting(*keys))
             if self._setup.soak:

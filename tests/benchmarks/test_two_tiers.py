@@ -6,6 +6,7 @@ from etils import epath
 
 from orbax_bench_core.authoring import BenchmarkOptions, TestContext, UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks import two_tiers
+from orbax_bench_core.benchmarks.multislice_broadcast import MultisliceBroadcast
 from orbax_bench_core.benchmarks.support.replicas import hosts_in_step
 from orbax_bench_core.benchmarks.two_tiers import (
     EmergencyCheckpointManager,
@@ -13,7 +14,6 @@ from orbax_bench_core.benchmarks.two_tiers import (
     P2pCheckpointManager,
     P2pCheckpointManagerOptions,
 )
-from orbax_bench_core.benchmarks.without_storage import MultisliceBroadcast
 from orbax_bench_core.measure import Metrics
 
 from .conftest import ARRAYS

@@ -7,16 +7,20 @@ import pytest
 from orbax.checkpoint.experimental.v1._src.training.pathways import snapshotter
 
 from orbax_bench_core.authoring import UnmetNeed, VerificationError
-from orbax_bench_core.benchmarks import without_storage
 from orbax_bench_core.benchmarks.array_handler import ArrayHandler
+from orbax_bench_core.benchmarks.multihost_dispatchers import (
+    MultihostDispatchers,
+    MultihostDispatchersOptions,
+)
+from orbax_bench_core.benchmarks.snapshotter import Snapshotter
 
 
 @pytest.mark.parametrize(
     ("module", "benchmark", "given"),
     [
-        ("cloudpickle", without_storage.MultihostDispatchers, {}),
+        ("cloudpickle", MultihostDispatchers, {}),
         ("cloudpickle", ArrayHandler, {"use_colocated_python": True}),
-        ("pathwaysutils", without_storage.Snapshotter, {"spec": None}),
+        ("pathwaysutils", Snapshotter, {"spec": None}),
     ],
 )
 def test_without_what_pathways_needs_its_extra_is_named(run, monkeypatch, module, benchmark, given):
@@ -26,7 +30,7 @@ def test_without_what_pathways_needs_its_extra_is_named(run, monkeypatch, module
 
 
 def test_measures_three_dispatches(run):
-    outcome = run(without_storage.MultihostDispatchers)
+    outcome = run(MultihostDispatchers)
     assert outcome.blocks == [
         "dispatch_without_result_specs",
         "dispatch_with_dummy_result_array",
@@ -45,19 +49,19 @@ def test_device_count(run, monkeypatch):
         "get_dummy_input_array",
         lambda devices: (seen.append(len(devices)), make(devices))[1],
     )
-    run(without_storage.MultihostDispatchers, device_count=2)
-    run(without_storage.MultihostDispatchers)
+    run(MultihostDispatchers, device_count=2)
+    run(MultihostDispatchers)
     assert seen == [2, 8]
 
 
 def test_more_devices_than_there_are_is_said(run):
     with pytest.raises(UnmetNeed, match="device_count: 9 needs that many devices; 8 are here"):
-        run(without_storage.MultihostDispatchers, device_count=9)
+        run(MultihostDispatchers, device_count=9)
 
 
 def test_defect_30_what_always_failed_is_no_combination():
-    assert not without_storage.MultihostDispatchersOptions(use_colocated=False).is_valid()
-    assert without_storage.MultihostDispatchersOptions().is_valid()
+    assert not MultihostDispatchersOptions(use_colocated=False).is_valid()
+    assert MultihostDispatchersOptions().is_valid()
 
 
 CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
@@ -65,13 +69,13 @@ CYCLE = ["save", "load_scale_down", "save_scale_down_state", "load_scale_up"]
 
 def test_slices_that_are_not_there_are_said(run, make_mesh):
     with pytest.raises(UnmetNeed, match=r"needs 2 slices .* there is 1 here"):
-        run(without_storage.Snapshotter, spec=None, mesh=make_mesh(replica=1, model=8))
+        run(Snapshotter, spec=None, mesh=make_mesh(replica=1, model=8))
 
 
 def test_one_process_must_control_all(run, monkeypatch):
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(UnmetNeed, match="needs a single process"):
-        run(without_storage.Snapshotter, spec=None, verify=False)
+        run(Snapshotter, spec=None, verify=False)
 
 
 @pytest.mark.slow
@@ -83,13 +87,13 @@ def test_a_wrong_snapshot_is_found(run, monkeypatch):
 
     monkeypatch.setattr(snapshotter.Snapshotter, "load", load_wrong)
     with pytest.raises(VerificationError, match="weights: different"):
-        run(without_storage.Snapshotter, spec=None)
+        run(Snapshotter, spec=None)
 
 
 @pytest.mark.slow
 def test_numbers_of_slices(run, make_mesh):
     outcome = run(
-        without_storage.Snapshotter,
+        Snapshotter,
         spec=None,
         mesh=make_mesh(replica=4, model=2),
         num_scale_down_slices=2,

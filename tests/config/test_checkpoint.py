@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import pytest
 
 from orbax_bench_core.config import canonical
-from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig, leaves
+from orbax_bench_core.config.checkpoint import CheckpointConfig
+from orbax_bench_core.config.spec import ArraySpec, leaves
 
 
 @pytest.mark.parametrize(

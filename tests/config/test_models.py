@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from orbax_bench_core.config.checkpoint import MODELS, ArraySpec, CheckpointConfig, leaves
+from orbax_bench_core.config.checkpoint import MODELS, CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig, sharding_conflict
-from orbax_bench_core.config.models import expanded, partition
+from orbax_bench_core.config.model_sharding import partition
+from orbax_bench_core.config.models import expanded
+from orbax_bench_core.config.spec import ArraySpec, leaves
 from orbax_bench_core.state import named_leaves
 
 PUBLISHED = {

@@ -25,7 +25,7 @@ CHECKPOINT = CheckpointConfig.model_validate({"spec": {"w": {"dtype": "float32",
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has this process ask more often whether it may join, and whether the machine is free."""
     monkeypatch.setattr("orbax_bench_core.execute.hosts.agent._PAUSE_S", 0.03)
-    monkeypatch.setattr("orbax_bench_core.execute.isolation._POLL_S", 0.01)
+    monkeypatch.setattr("orbax_bench_core.execute.lock._POLL_S", 0.01)
 
 
 class Orchestrated:

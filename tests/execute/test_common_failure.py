@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.execute import CommonFailure
-from orbax_bench_core.execute.schedule import CommonFailureCheck
+from orbax_bench_core.execute.common_failure import CommonFailureCheck
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import repeat_over
 

@@ -5,7 +5,7 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost
 from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.group import HostFailed
+from orbax_bench_core.execute.group_wait import HostFailed
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME
 
 

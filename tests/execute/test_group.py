@@ -9,16 +9,12 @@ import threading
 import pytest
 
 from orbax_bench_core.execute import Retry
-from orbax_bench_core.execute.group import (
-    Cause,
-    GroupWait,
-    HostEvidence,
-    HostFailed,
-    WorkerGroup,
-    first_failed_host,
-)
+from orbax_bench_core.execute.causes import Cause, HostEvidence, first_failed_host
+from orbax_bench_core.execute.group import WorkerGroup
+from orbax_bench_core.execute.group_wait import GroupWait, HostFailed
 from orbax_bench_core.execute.hosts import HostLost, WorkerDied
-from orbax_bench_core.execute.liveness import Judgement, Liveness, Patience, Signs
+from orbax_bench_core.execute.liveness import Judgement, Liveness, Patience
+from orbax_bench_core.execute.signs import Signs
 from orbax_bench_core.interrupts import interrupted_when_told
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.worker import Done, WorkerSetup
@@ -30,15 +26,15 @@ HOSTS = 64
 class Slow:
     """A worker that ends once all of its peers are asked to end as well."""
 
-    def __init__(self, meeting, stopped):
-        self._meeting = meeting
+    def __init__(self, run, stopped):
+        self._run = run
         self._stopped = stopped
 
     def dismiss(self):
         pass
 
     def stop(self):
-        self._meeting.wait()
+        self._run.wait()
         self._stopped.append(self)
 
 
@@ -47,8 +43,8 @@ class Hosts:
         self.stopped = []
 
     def launch(self, setups, **_):
-        meeting = threading.Barrier(len(setups), timeout=60)
-        return [Slow(meeting, self.stopped) for _ in setups]
+        run = threading.Barrier(len(setups), timeout=60)
+        return [Slow(run, self.stopped) for _ in setups]
 
 
 def test_the_workers_of_many_hosts_are_stopped_at_the_same_time(tmp_path):

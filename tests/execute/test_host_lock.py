@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute.lock import measuring_lock
 
 ADVICE = "--no-lock measures beside it, and each disturbs the other"
 HOLD = """
 import pathlib, sys, time
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute.lock import measuring_lock
 with measuring_lock(print, lock_file=pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

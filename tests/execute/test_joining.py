@@ -22,22 +22,22 @@ from orbax_bench_core.execute import Cluster, LocalHost
 from orbax_bench_core.execute.hosts import (
     Agent,
     ClusterHosts,
-    Contact,
-    Meeting,
+    ClusterRun,
+    ContactTimes,
     given_token,
-    reception,
-    rendezvous,
+    host_server,
+    join_files,
 )
-from orbax_bench_core.execute.hosts.rendezvous import Rendezvous
+from orbax_bench_core.execute.hosts.join_files import JoinFiles
 from orbax_bench_core.execute.hosts.wire import Wire
-from orbax_bench_core.execute.isolation import measuring_lock
+from orbax_bench_core.execute.lock import measuring_lock
 from orbax_bench_core.records import RunDirectory
 from tests.support.damage import DAMAGE
 from tests.support.processes import free_address
 
 TOKEN = "t" * 32
 EQUAL = {"Python": "3.11.7", "jax": "0.10.2"}
-QUICK = Contact(beat_s=0.02, lost_s=60.0, prove_s=60.0, join_s=60.0, retry_s=0.05)
+QUICK = ContactTimes(beat_s=0.02, lost_s=60.0, prove_s=60.0, join_s=60.0, retry_s=0.05)
 
 
 class Gathering:
@@ -53,7 +53,7 @@ class Gathering:
         self.hosts = self.process_0(suite=suite, lock=folder / "lock")
 
     def process_0(self, lock, *, suite="", **cluster):
-        meeting = Meeting(
+        run = ClusterRun(
             cluster=dataclasses.replace(self.cluster(0), **cluster),
             directory=self.directory,
             equal=EQUAL,
@@ -61,7 +61,7 @@ class Gathering:
             suite=suite,
             contact=self.contact,
         )
-        return ClusterHosts(meeting, own=LocalHost(lock_file=lock))
+        return ClusterHosts(run, own=LocalHost(lock_file=lock))
 
     def cluster(self, rank):
         return Cluster(found="test", rank=rank, size=self.size, head="127.0.0.1", port=self.port)
@@ -78,7 +78,7 @@ class Gathering:
         say=print,
         contact=QUICK,
     ):
-        meeting = Meeting(
+        run = ClusterRun(
             cluster=dataclasses.replace(self.cluster(rank), size=size),
             directory=directory or self.directory,
             equal=equal,
@@ -86,7 +86,7 @@ class Gathering:
             suite="suite.yaml",
             contact=contact,
         )
-        return Agent(meeting, token=token, local=LocalHost(lock_file=self.folder / lock))
+        return Agent(run, token=token, local=LocalHost(lock_file=self.folder / lock))
 
     def hears(self, *words):
         """Waits until process 0 says something with these words, and returns it."""
@@ -388,19 +388,19 @@ def test_silence_is_told_apart_from_an_end(wires):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "zeros", "device", "folder"])
-def test_files_of_the_rendezvous_that_are_damaged_are_as_if_not_there(tmp_path, kind):
+def test_files_for_joining_that_are_damaged_are_as_if_not_there(tmp_path, kind):
     place = tmp_path / "cluster" / "token"
     place.parent.mkdir()
     DAMAGE[kind](place)
-    assert Rendezvous(epath.Path(tmp_path)).token() is None
+    assert JoinFiles(epath.Path(tmp_path)).token() is None
 
 
 def test_a_copy_of_the_suite_that_has_no_end_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(rendezvous, "_SHOWS_S", 0.0)
+    monkeypatch.setattr(join_files, "_SHOWS_S", 0.0)
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "suite.zip").symlink_to("/dev/zero")
     with pytest.raises(OSError, match="Neither a file nor a folder"):
-        Rendezvous(epath.Path(tmp_path)).suite_archive(2**20)
+        JoinFiles(epath.Path(tmp_path)).suite_archive(2**20)
 
 
 @pytest.mark.parametrize("name", ["cluster", "cluster/place", "cluster/token", "cluster/suite.zip"])
@@ -410,10 +410,10 @@ def test_what_hosts_share_is_written_through_no_link(tmp_path, name):
     link = tmp_path / "run" / name
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "outside" / ("place" if "/" in name else ""))
-    rendezvous = Rendezvous(epath.Path(tmp_path / "run"))
+    files = JoinFiles(epath.Path(tmp_path / "run"))
     with (
         pytest.raises(UserError, match="A link, through which nothing is written"),
-        rendezvous.offered(None, b"archive"),
+        files.offered(None, b"archive"),
     ):
         pass
     assert [path.read_text() for path in (tmp_path / "outside").iterdir()] == ["precious"]
@@ -561,7 +561,7 @@ def test_names_that_do_not_resolve_yet_are_waited_for_and_process_0_needs_none(
             process_0.await_all()
             assert process_0.free_address().startswith("127.0.0.1:"), "workers resolve no name"
             process_0.code = 0
-            process_0._reception.hosts[1].dismiss(0)
+            process_0._server.hosts[1].dismiss(0)
     assert codes == [0]
     assert "not known" in lines.get(timeout=60)
 
@@ -572,6 +572,6 @@ def test_an_address_of_the_pod_before_this_one_is_waited_for(gathering, monkeypa
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda _, *more, **kw: resolve(answers.pop(0), *more, **kw)
     )
-    monkeypatch.setattr(reception, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(host_server, "_PAUSE_S", 0.01)
     with named(gathering).listening(TOKEN):
         assert answers == []

@@ -9,16 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.execute.liveness import (
-    PATIENCE,
-    Liveness,
-    Patience,
-    Pulse,
-    Signs,
-    kernel_stacks,
-    read_signs,
-    sleepers,
-)
+from orbax_bench_core.execute.liveness import PATIENCE, Liveness, Patience, Pulse
+from orbax_bench_core.execute.signs import Signs, kernel_stacks, read_signs, sleepers
 from tests.support.processes import wait_until
 
 

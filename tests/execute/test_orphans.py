@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from orbax_bench_core.execute.isolation import held_locks, measuring_lock
+from orbax_bench_core.execute.lock import held_locks, measuring_lock
 from tests.support.orphans import trial
 
 

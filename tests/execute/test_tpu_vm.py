@@ -5,9 +5,8 @@ import http.server
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import cluster as clusters
-from orbax_bench_core.execute import detect_cluster
-from orbax_bench_core.execute.cluster import tpu_hosts
+from orbax_bench_core.execute import cluster_sources, detect_cluster, metadata_server
+from orbax_bench_core.execute.variables import tpu_hosts
 from tests.support.loopback import answering
 
 NEW = {"agent-worker-number": "2", "worker-network-endpoints": "10.0.0.5,10.0.0.6,10.0.0.7"}
@@ -74,17 +73,17 @@ def test_the_metadata_of_a_tpu_vm_give_rank_size_and_head(machine, attributes, s
 
 def test_a_machine_with_such_devices_is_asked_and_any_other_is_not(machine, monkeypatch):
     variables = machine(NEW, ORBAX_BENCH_CLUSTER="")
-    monkeypatch.setattr(clusters, "has_tpu_devices", lambda: False)
+    monkeypatch.setattr(cluster_sources, "has_tpu_devices", lambda: False)
     assert detect_cluster(variables) is None
     assert machine.server.asked == []
-    monkeypatch.setattr(clusters, "has_tpu_devices", lambda: True)
+    monkeypatch.setattr(cluster_sources, "has_tpu_devices", lambda: True)
     assert detect_cluster(variables).rank == 2
     assert detect_cluster({**variables, "JAX_PLATFORMS": "cpu"}) is None
     assert detect_cluster({**variables, "TPU_SKIP_MDS_QUERY": "1"}) is None
 
 
 def test_a_machine_whose_devices_are_no_tpus_is_a_host_on_its_own(machine, monkeypatch):
-    monkeypatch.setattr(clusters, "has_tpu_devices", lambda: True)
+    monkeypatch.setattr(cluster_sources, "has_tpu_devices", lambda: True)
     assert detect_cluster(machine({}, ORBAX_BENCH_CLUSTER="")) is None
     machine.server.flavor = "other"
     assert detect_cluster(machine(NEW, ORBAX_BENCH_CLUSTER="")) is None
@@ -94,15 +93,15 @@ def test_a_machine_whose_devices_are_no_tpus_is_a_host_on_its_own(machine, monke
 
 @pytest.mark.parametrize("asked", ["tpu-vm", ""])
 def test_a_server_that_is_starting_is_waited_for(machine, monkeypatch, capsys, asked):
-    monkeypatch.setattr(clusters, "has_tpu_devices", lambda: True)
-    monkeypatch.setattr(clusters, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(cluster_sources, "has_tpu_devices", lambda: True)
+    monkeypatch.setattr(metadata_server, "_PAUSE_S", 0.01)
     machine.server.statuses = [503, 429]
     assert detect_cluster(machine(NEW, ORBAX_BENCH_CLUSTER=asked)).rank == 2
     assert capsys.readouterr().err.count("it answers 503 for agent-worker-number") == 1
 
 
 def test_whoever_asks_for_it_is_told_why_it_cannot_be(machine, monkeypatch):
-    monkeypatch.setattr(clusters, "WAIT_S", 0)
+    monkeypatch.setattr(metadata_server, "WAIT_S", 0)
     machine.server.flavor = "other"
     with pytest.raises(UserError, match="what answers there is no metadata server"):
         detect_cluster(machine(NEW))

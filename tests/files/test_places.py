@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from etils import epath
 
-from orbax_bench_core.files import check_credentials, checked_path, place, places, read_at_most
+from orbax_bench_core.files import check_credentials, checked_path, credentials, place, read_at_most
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "s3", "hdfs", "http"])
@@ -68,7 +68,7 @@ SAID = (
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch):
     """Has tests run on no machine of Google's."""
-    monkeypatch.setattr(places, "_PRODUCT", places.Path("/nowhere"))
+    monkeypatch.setattr(credentials, "_PRODUCT", credentials.Path("/nowhere"))
 
 
 @contextlib.contextmanager
@@ -93,7 +93,7 @@ def metadata_server(flavor, after_s=0.0):
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(places, "_WITHIN_S", 0.5)
+    monkeypatch.setattr(credentials, "_WITHIN_S", 0.5)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_credentials_of_gcloud_and_of_a_key_file_do(nobody, tmp_path):
 
 def test_a_machine_of_google_is_left_to_its_slow_metadata_server(nobody, tmp_path, monkeypatch):
     (tmp_path / "product_name").write_text("Google Compute Engine\n")
-    monkeypatch.setattr(places, "_PRODUCT", tmp_path / "product_name")
+    monkeypatch.setattr(credentials, "_PRODUCT", tmp_path / "product_name")
     check_credentials("gs://bucket/x", nobody)
 
 

@@ -12,7 +12,7 @@ from etils import epath
 from orbax_bench_core import leases
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import PACE, LeaseLost, turn
-from orbax_bench_core.records import AlreadyRecorded, RunDirectory
+from orbax_bench_core.records import AlreadyRecorded, RunDirectory, check_versions
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +216,7 @@ def test_what_is_torn_is_kept_aside_and_named(run, make_record):
     path = place(run, make_record)
     path.write_text('{"schema_version": 4, "status": "pas')
     said = []
-    run.check_versions([make_record().point], say=said.append)
+    check_versions(run, [make_record().point], say=said.append)
     run.write_record(make_record(repeat=3))
     (aside,) = path.parent.glob(".*")
     assert aside.read_text() == '{"schema_version": 4, "status": "pas'

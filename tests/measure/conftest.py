@@ -56,7 +56,9 @@ def pause(monkeypatch):
         nonlocal passed_ns
         passed_ns += round(PAUSE_S * 1e9)
 
-    monkeypatch.setattr("orbax_bench_core.measure.metrics.perf_counter_ns", lambda: passed_ns)
+    for module in ("block", "metrics"):
+        name = f"orbax_bench_core.measure.{module}.perf_counter_ns"
+        monkeypatch.setattr(name, lambda: passed_ns)
     return pause
 
 

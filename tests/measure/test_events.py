@@ -2,11 +2,11 @@
 
 import pytest
 
-from orbax_bench_core.measure import events
+from orbax_bench_core.measure import event_table, events
 
 
 def test_rates_and_ratios_are_never_summed():
-    summed = {metric.unit for metric in events.METRICS if metric.aggregate == "sum"}
+    summed = {metric.unit for metric in event_table.METRICS if metric.aggregate == "sum"}
 
     assert summed == {"s", "GiB", "bytes", "count"}
 

@@ -9,12 +9,13 @@ from orbax_bench_core.records import (
     ErrorInfo,
     OverlapFinder,
     Record,
+    StoreTrouble,
     repeats_of,
     store_flags,
-    troubles_of,
 )
 from orbax_bench_core.records.record import Attempt
-from orbax_bench_core.records.samples import flags_of, samples_table
+from orbax_bench_core.records.samples import samples_table
+from orbax_bench_core.records.store_troubles import flags_of
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
@@ -102,17 +103,17 @@ THROTTLED = (
 
 
 def test_kinds_are_told_from_codes_and_404_is_normal():
-    found = {(one.occurrence, one.kind): one.count for one in troubles_of(THROTTLED)}
+    found = {(one.occurrence, one.kind): one.count for one in StoreTrouble.all_of(THROTTLED)}
     assert found == {(0, "throttled"): 3, (0, "retries"): 3, (1, "storage errors"): 4}
 
 
 def test_nothing_counted_is_no_trouble():
-    assert troubles_of([sample(TIME, 1.0), sample("6_tensorstore/http_404_count", 4)]) == ()
+    assert StoreTrouble.all_of([sample(TIME, 1.0), sample("6_tensorstore/http_404_count", 4)]) == ()
 
 
 def test_samples_carry_the_flags_of_their_operation(make_record):
     samples = (*THROTTLED, sample(TIME, 1.0), sample(TIME, 1.0, "load"))
-    record = make_record(samples=samples, store_troubles=troubles_of(samples))
+    record = make_record(samples=samples, store_troubles=StoreTrouble.all_of(samples))
     assert flags_of(record)["save", 0] == ("throttled", "retries")
     rows = samples_table([record]).to_pylist()
     found = {(row["operation"], row["occurrence"]): row["flags"] for row in rows}
@@ -128,7 +129,7 @@ def test_flags_are_counted_by_repeat_and_said(make_record):
         make_record(
             repeat=repeat,
             times={"save": 1.0},
-            store_troubles=troubles_of(THROTTLED) if repeat else (),
+            store_troubles=StoreTrouble.all_of(THROTTLED) if repeat else (),
         )
         for repeat in range(3)
     ]

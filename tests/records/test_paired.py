@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.records import repeats_of
+from orbax_bench_core.records.errors import ErrorInfo
 from orbax_bench_core.records.paired import PairedTimes
-from orbax_bench_core.records.record import ErrorInfo
 from orbax_bench_core.sweep import Pair
 
 ORDER = ("baseline", "candidate", "candidate", "baseline")

@@ -9,14 +9,9 @@ import pytest
 
 from orbax_bench_core.inventory import Inventory
 from orbax_bench_core.measure import Sample
-from orbax_bench_core.records.record import (
-    Attempt,
-    ErrorInfo,
-    Record,
-    State,
-    StoreTrouble,
-    parsed_record,
-)
+from orbax_bench_core.records.errors import ErrorInfo
+from orbax_bench_core.records.record import Attempt, Record, State, parse_record
+from orbax_bench_core.records.store_troubles import StoreTrouble
 from orbax_bench_core.records.versions import OtherVersion
 
 ERROR = ErrorInfo(type="ValueError", message="no", traceback="Traceback ...")
@@ -85,7 +80,7 @@ def test_a_failed_record_is_an_attempt_after_those_before_it(make_record):
 def test_what_the_model_refuses_is_no_record(make_record, before, after):
     text = make_record(times={"save": 1.5}).model_dump_json(indent=1)
     assert before in text
-    assert parsed_record(text.replace(before, after, 1).encode()) is None
+    assert parse_record(text.replace(before, after, 1).encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -100,19 +95,19 @@ def test_a_newer_record_is_called_newer(make_record, before, after, how):
     text = make_record(times={"save": 1.5}).model_dump_json(indent=1)
     said = rf"^written by a newer orbax-bench \({how}\): upgrade orbax-bench$"
     with pytest.raises(OtherVersion, match=said):
-        parsed_record(text.replace(before, after, 1).encode())
+        parse_record(text.replace(before, after, 1).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b"[" * 100_000, b"\xff", b'{"a": "\\ud800"}'])
 def test_what_is_torn_is_no_record(data):
-    assert parsed_record(data) is None
+    assert parse_record(data) is None
 
 
 @pytest.mark.parametrize("name", ["git", "versions"])
 def test_a_record_whose_provenance_has_another_form_is_none(make_record, name):
     content = json.loads(make_record().model_dump_json())
     content["provenance"][name] = ["jax"]
-    assert parsed_record(json.dumps(content).encode()) is None
+    assert parse_record(json.dumps(content).encode()) is None
 
 
 def numbers(content, path=()):
@@ -144,13 +139,13 @@ def test_every_number_of_a_record_is_bounded_and_finite(make_record):
             broken = json.loads(record.model_dump_json())
             functools.reduce(lambda part, key: part[key], path[:-1], broken)[path[-1]] = wrong
             data = json.dumps(broken).encode()
-            assert parsed_record(data) is None, (path, wrong)
+            assert parse_record(data) is None, (path, wrong)
 
 
 def test_a_time_that_no_computation_can_go_on_from_is_none(make_record):
     text = make_record(started_at="2026-01-01T00:00:00Z").model_dump_json()
     for year in ("0001", "9999"):
-        assert parsed_record(text.replace("2026-01-01T", f"{year}-01-01T").encode()) is None
+        assert parse_record(text.replace("2026-01-01T", f"{year}-01-01T").encode()) is None
 
 
 @pytest.mark.parametrize(

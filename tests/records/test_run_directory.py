@@ -7,8 +7,8 @@ import pytest
 
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.records import Run
-from orbax_bench_core.records.record import PEER_FAILED, ErrorInfo
+from orbax_bench_core.records import Run, check_versions
+from orbax_bench_core.records.errors import PEER_FAILED, ErrorInfo
 from orbax_bench_core.records.run_directory import RunDirectory
 from orbax_bench_core.sweep import Expansion, Pair, ProcessNoise, expand_here
 from tests.support.repeats import repeat_over
@@ -207,7 +207,7 @@ def test_what_stands_in_the_way_of_a_record_is_one_message(make_run, make_record
     with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
         run.read_record(record.point, 0)
     with pytest.raises(UserError, match=r"host_0\.json: cannot be read"):
-        run.check_versions([record.point])
+        check_versions(run, [record.point])
     with pytest.raises(OSError, match=r"Larger than|A link to what is not there"):
         run.write_record(record)
 

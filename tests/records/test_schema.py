@@ -13,7 +13,8 @@ import orbax_bench_core.baselines  # noqa: F401 - its files hold records
 from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import schema
-from orbax_bench_core.records.record import Attempt, ErrorInfo, State
+from orbax_bench_core.records.errors import ErrorInfo
+from orbax_bench_core.records.record import Attempt, State
 from orbax_bench_core.records.samples import COLUMNS_AND_MEANINGS
 from orbax_bench_core.records.versions import SCHEMA_VERSION, Versioned
 

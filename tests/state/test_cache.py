@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 from orbax_bench_core.config import ArraySpec, CheckpointConfig, MeshConfig
 from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import digest
-from orbax_bench_core.state.loading import save_fixture
+from orbax_bench_core.state.fixtures import save_fixture
 from orbax_bench_core.state.synthetic import generate
 
 MESH = MeshConfig(mesh_axes=("x",), ici_parallelism={"x": 8})

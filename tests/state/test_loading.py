@@ -16,7 +16,8 @@ from orbax.checkpoint import v1 as ocp
 
 from orbax_bench_core.config import ArraySpec, CheckpointConfig
 from orbax_bench_core.state.digests import digest
-from orbax_bench_core.state.loading import load_checkpoint, locate, save_fixture
+from orbax_bench_core.state.fixtures import save_fixture
+from orbax_bench_core.state.loading import load_checkpoint, locate
 from orbax_bench_core.state.synthetic import generate
 from orbax_bench_core.state.tree import StateError
 

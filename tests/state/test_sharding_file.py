@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import pytest
 
-from orbax_bench_core.state import loading
+from orbax_bench_core.state import sharding_file
 from orbax_bench_core.state.tree import StateError
 
 
@@ -31,8 +31,8 @@ def _entry(**changes: Any) -> dict[str, Any]:
 def _target(tmp_path: Path, **changes: Any) -> jax.ShapeDtypeStruct:
     file = tmp_path / "sharding.json"
     file.write_text(json.dumps({"p.w": _entry(**changes)}))
-    entries = loading.read_sharding_file(str(file))
-    return loading.sharding_targets(entries, {"p.w": (8, 6)}, jax.devices())["p.w"]
+    entries = sharding_file.read_sharding_file(str(file))
+    return sharding_file.sharding_targets(entries, {"p.w": (8, 6)}, jax.devices())["p.w"]
 
 
 def test_an_entry_gives_shape_dtype_and_sharding(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_content_of_another_form_is_refused(tmp_path: Path, content: str, messag
     file = tmp_path / "sharding.json"
     file.write_text(content)
     with pytest.raises(StateError, match=message):
-        loading.read_sharding_file(str(file))
+        sharding_file.read_sharding_file(str(file))
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="does not exist"):
-        loading.read_sharding_file(str(tmp_path / "none.json"))
+        sharding_file.read_sharding_file(str(tmp_path / "none.json"))

@@ -7,7 +7,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state.torch import over_ranks, owners, part_of_process, within
+from orbax_bench_core.state.torch_ranks import over_ranks, owners, part_of_process, within
 
 AXES = ("a", "b")
 

@@ -9,7 +9,7 @@ pytest.importorskip("torch", reason="needs PyTorch: make torch")
 import torch
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state.torch import to_numpy, to_torch, torch_dtype
+from orbax_bench_core.state.torch_values import to_numpy, to_torch, torch_dtype
 
 pytestmark = pytest.mark.nightly  # which installs PyTorch
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.suite_files.orbax_names import REASONS
+from orbax_bench_core.suite_files.unmeasured import REASONS
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class
 from tests.support.processes import run_cli
 
@@ -43,7 +43,7 @@ def test_every_name_of_the_installed_orbax_has_a_benchmark_or_a_reason(listed):
     assert not left, (
         f"orbax-checkpoint {listed['release']} has names that nothing measures: make each an "
         "option of the benchmark where it belongs (CONTRIBUTING, 'A benchmark'), or say in REASONS "
-        f"of orbax_bench_core/suite_files/orbax_names.py why none does: {', '.join(left)}"
+        f"of orbax_bench_core/suite_files/unmeasured.py why none does: {', '.join(left)}"
     )
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import SuiteError, load_suite
-from orbax_bench_core.sweep.expansion import benchmark_environment, expand, expand_here
+from orbax_bench_core.sweep.expansion import expand, expand_here
+from orbax_bench_core.sweep.other_process import benchmark_environment
 
 DATA = Path(__file__).parent.parent / "data"
 MODULE = """

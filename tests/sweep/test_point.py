@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orbax_bench_core.config import BITS, CheckpointConfig, MeshConfig
 from orbax_bench_core.sweep import entry_from_json
-from orbax_bench_core.sweep.pair import SweepPoint, nearest
+from orbax_bench_core.sweep.point import SweepPoint, nearest
 
 ARRAY = {"dtype": "float32", "shape": [8, 8], "sharding": ["x", None]}
 SPEC = {"a": ARRAY, "b": "int"}
@@ -238,3 +238,11 @@ def test_the_nearest_point_differs_in_the_fewest_fields(make_point):
 
 def test_points_of_another_benchmark_are_not_near(make_point):
     assert nearest(make_point(), [make_point(benchmark="m.Other")]) is None
+
+
+def test_a_point_names_the_object_stores_that_it_reads_and_writes(full_point):
+    assert full_point(storage="/mnt/fast", options={"note": "not at gs://a"}).stores == []
+    point = full_point(
+        storage="gs://a/b", checkpoint=checkpoint(path="gs://c"), options={"path": "gs://d", "n": 1}
+    )
+    assert point.stores == ["gs://a/b", "gs://c", "gs://d"]

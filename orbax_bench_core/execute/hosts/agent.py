@@ -19,8 +19,8 @@ from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
+from orbax_bench_core.execute.hosts.join_files import ClusterRun
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
-from orbax_bench_core.execute.hosts.rendezvous import Meeting
 from orbax_bench_core.execute.hosts.suite_archive import MOST_PACKED_BYTES, differing, unpack
 from orbax_bench_core.execute.hosts.wire import (
     Message,
@@ -49,12 +49,12 @@ class Agent:
     that lives as long as this process.
     """
 
-    def __init__(self, meeting: Meeting, *, token: str | None, local: LocalHost) -> None:
-        self._cluster, self._directory = meeting.cluster, meeting.directory
-        self._contact, self._say = meeting.contact, meeting.say
-        self._suite = meeting.suite
-        self._rendezvous = meeting.rendezvous
-        self._equal = dict(meeting.equal)
+    def __init__(self, run: ClusterRun, *, token: str | None, local: LocalHost) -> None:
+        self._cluster, self._directory = run.cluster, run.directory
+        self._contact, self._say = run.contact, run.say
+        self._suite = run.suite
+        self._files = run.join_files
+        self._equal = dict(run.equal)
         self._token = token
         self._local = local
         self._workers: dict[int, LocalWorker] = {}
@@ -95,7 +95,7 @@ class Agent:
         refused_until: float | None = None
         told, why = set[str](), "process 0 has not started"
         while time.monotonic() < deadline:
-            token = self._token or self._rendezvous.token()
+            token = self._token or self._files.token()
             try:
                 return self._try_to_join(token, folder)
             except OSError as error:
@@ -123,7 +123,7 @@ class Agent:
             asked = wire.receive()
             if "refused" in asked:
                 raise Refused(str(asked["refused"]), again=bool(asked.get("again")))
-            place = self._rendezvous.place(str(asked["place"]))
+            place = self._files.place(str(asked["place"]))
             here = place == asked["place"]
             wire.send(
                 {
@@ -156,7 +156,7 @@ class Agent:
             differ = differing(shown["hashes"], self._suite)
             return differ and f"{differ} is not as on process 0; copy it, or remove it"
         try:
-            data = self._rendezvous.suite_archive(MOST_PACKED_BYTES)
+            data = self._files.suite_archive(MOST_PACKED_BYTES)
             unpack(data, folder, digest=shown["digest"])
         except (OSError, ValueError) as error:
             return f"there is no {self._suite}, and the copy of process 0 cannot be read: {error}"

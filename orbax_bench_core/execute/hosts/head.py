@@ -18,10 +18,10 @@ from orbax_bench_core.execute.hosts.host import (
     Unmade,
     stop_all,
 )
+from orbax_bench_core.execute.hosts.host_server import HostServer
+from orbax_bench_core.execute.hosts.join_files import ClusterRun
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
-from orbax_bench_core.execute.hosts.reception import Reception
 from orbax_bench_core.execute.hosts.remote import RemoteHost, RemoteWorker
-from orbax_bench_core.execute.hosts.rendezvous import Meeting
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import machine_id
 from orbax_bench_core.provenance import host_provenance
@@ -37,15 +37,15 @@ class ClusterHosts:
     """All hosts of a run as one: worker i of a group runs on host i modulo their number."""
 
     def __init__(
-        self, meeting: Meeting, *, own: LocalHost, host_wait_s: float = HOST_WAIT_S
+        self, run: ClusterRun, *, own: LocalHost, host_wait_s: float = HOST_WAIT_S
     ) -> None:
         self.code = int(Exit.FAILED)  # what the agents exit with when the run ends
-        self._cluster = meeting.cluster
+        self._cluster = run.cluster
         self._own = own
         self._host_wait_s = host_wait_s
-        self._join_s = meeting.contact.join_s
-        self._reception = Reception(meeting)
-        self._others: Mapping[int, RemoteHost] = self._reception.hosts
+        self._join_s = run.contact.join_s
+        self._server = HostServer(run)
+        self._others: Mapping[int, RemoteHost] = self._server.hosts
         self._environments: dict[str, EnvironmentConfig] = {}
         self._run = secrets.token_hex(16)
         self._is_alone = False
@@ -53,18 +53,18 @@ class ClusterHosts:
     @contextlib.contextmanager
     def listening(self, token: str | None) -> Iterator[None]:
         """Lets agents join, until the run ends; then they are told to end as well."""
-        with self._reception.open(token):
+        with self._server.open(token):
             try:
                 yield
             finally:
-                present = self._reception.present()
+                present = self._server.present()
                 _at_once([functools.partial(host.dismiss, self.code) for host in present])
 
     def await_all(self) -> None:
         """Waits until every host has joined, and names those that are missing meanwhile."""
         hosts = range(1, self._cluster.size)
-        if not self._reception.wait(hosts, self._join_s, "to join"):
-            missing = self._reception.names(self._reception.missing(hosts))
+        if not self._server.wait(hosts, self._join_s, "to join"):
+            missing = self._server.names(self._server.missing(hosts))
             raise UserError(
                 f"{missing} of {self._cluster.size} did not join within {self._join_s:g} s: "
                 "start the same command on every host"
@@ -79,7 +79,7 @@ class ClusterHosts:
 
     def free_address(self) -> str:
         """Returns an address of this host, which has the first worker of every group."""
-        address = self._reception.address or self._own.address
+        address = self._server.address or self._own.address
         return dataclasses.replace(self._own, address=address).free_address()
 
     def place(self, worker: int) -> int:
@@ -170,16 +170,16 @@ class ClusterHosts:
     def _await_back(self, hosts: Sequence[int]) -> None:
         """Waits until there is contact with some hosts and they have what workers there need."""
         while True:
-            why = "; ".join(self._reception.losses(hosts))
-            if not self._reception.wait(hosts, self._host_wait_s, "to come back"):
-                missing = self._reception.names(self._reception.missing(hosts))
+            why = "; ".join(self._server.losses(hosts))
+            if not self._server.wait(hosts, self._host_wait_s, "to come back"):
+                missing = self._server.names(self._server.missing(hosts))
                 raise HostsMissing(
                     f"{why}; {missing} did not come back within {self._host_wait_s:g} s; start the "
                     "same command on every host again"
                 )
             present = [self._others[host] for host in hosts]
             _at_once([functools.partial(self._equip, host) for host in present])
-            if not self._reception.missing(hosts):
+            if not self._server.missing(hosts):
                 return
 
     def _equip(self, host: RemoteHost) -> None:

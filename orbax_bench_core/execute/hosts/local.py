@@ -17,11 +17,12 @@ from typing import IO, Any, Final
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter, make_environments
 from orbax_bench_core.errors import log_pieces, redacted
-from orbax_bench_core.execute import liveness
-from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import Inbox, Output, Unmade, WorkerDied, stop_all
-from orbax_bench_core.execute.hosts.rendezvous import PortRange, free_port
-from orbax_bench_core.execute.isolation import LOCK_FILE, held_locks, measuring_lock
+from orbax_bench_core.execute.hosts.join_files import PortRange, free_port
+from orbax_bench_core.execute.liveness import signal_name
+from orbax_bench_core.execute.lock import LOCK_FILE, held_locks, measuring_lock
+from orbax_bench_core.execute.signs import Signs, kernel_stacks, read_signs, sleepers
+from orbax_bench_core.execute.variables import without_cluster
 from orbax_bench_core.files import atomic_file, machine_id
 from orbax_bench_core.measure import MemoryKills
 from orbax_bench_core.provenance import host_provenance
@@ -65,7 +66,17 @@ class LocalHost:
     def run_module(
         self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Iterator[Output]:
-        """Runs a module on each host, one after the other, as they share storage."""
+        """Runs a module on each host, one after the other, as they share storage.
+
+        Args:
+            module: What `python -m` runs.
+            argument: Its only argument.
+            variables: Variables that it has in addition to those of this process.
+            timeout_s: Seconds after which it is ended.
+
+        Yields:
+            What each host printed, and its exit code; no code where the time was over.
+        """
         try:
             done = subprocess.run(
                 python_command("-m", module, argument),
@@ -98,7 +109,16 @@ class LocalHost:
         folder: Path | None,
         say: Callable[[str], None],
     ) -> Unmade:
-        """Makes the environments of a suite, for which `launch` is asked by name."""
+        """Makes the environments of a suite, for which `launch` is asked by name.
+
+        Args:
+            configs: The environments that points name.
+            folder: Folder of the suite, for relative paths; None for a suite without a file.
+            say: Takes lines for people.
+
+        Returns:
+            Why there is none, by name of the environment, then by index of the host.
+        """
         made = make_environments(configs, folder=folder, say=say)
         self.interpreters.update(made)
         return {
@@ -116,7 +136,15 @@ class LocalHost:
         logs: Sequence[Path],
         inbox: Inbox,
     ) -> list[LocalWorker]:
-        """Starts one worker per setup, and does not wait until they are ready."""
+        """Starts one worker per setup, and does not wait until they are ready.
+
+        Args:
+            setups: What each worker is told, in the order of their indices.
+            environment: Variables of the workers.
+            python: Name of the environment whose Python runs them; empty for that of this command.
+            logs: File that each one's output is added to.
+            inbox: Takes each line that a worker sends, with its index, and an empty one at its end.
+        """
         interpreter = self._interpreter(python)
         workers: list[LocalWorker] = []
         try:
@@ -176,7 +204,7 @@ class LocalWorker:
         self._memory_kills = MemoryKills.read()
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
-        with open(log_file, "ab", opener=_unlinked) as log:
+        with open(log_file, "ab", opener=_open_no_link) as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [*command, "--events", str(events_out)],
@@ -215,7 +243,7 @@ class LocalWorker:
     def stacks(self) -> str:
         """Has the worker print where each of its threads stands, and returns its last lines."""
         if self.signs().stopped:
-            return liveness.kernel_stacks(self._process.pid)
+            return kernel_stacks(self._process.pid)
         before = self._log_file.stat().st_size
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, STACKS_SIGNAL)
@@ -225,14 +253,12 @@ class LocalWorker:
             last, size = size, self._log_file.stat().st_size
             if size > before and size == last:
                 break
-        return "\n".join(
-            filter(None, [self.tail(_STACK_LINES), liveness.sleepers(self._process.pid)])
-        )
+        return "\n".join(filter(None, [self.tail(_STACK_LINES), sleepers(self._process.pid)]))
 
-    def signs(self) -> liveness.Signs:
+    def signs(self) -> Signs:
         """Returns its signs in /proc, whether its events are open, and its exit code."""
         exit_code = self._process.poll()
-        return liveness.read_signs(self._process.pid, ended=self._ended, exit_code=exit_code)
+        return read_signs(self._process.pid, ended=self._ended, exit_code=exit_code)
 
     def dismiss(self) -> None:
         """Lets the worker end once it is idle, without waiting for it."""
@@ -274,14 +300,14 @@ class LocalWorker:
             return "the worker closed its events, and has not ended"
         if code >= 0:
             return f"the worker ended with exit code {code}"
-        name = liveness.signal_name(-code)
+        name = signal_name(-code)
         killed = f"the worker was killed by {name}"
         if name != "SIGKILL":
             return killed
         return f"{killed}; {MemoryKills.read().cause_since(self._memory_kills)}"
 
 
-def _unlinked(path: str, flags: int) -> int:
+def _open_no_link(path: str, flags: int) -> int:
     """Opens a file that is no link: a log is written to, not replaced."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 

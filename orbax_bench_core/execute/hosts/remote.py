@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
-from orbax_bench_core.execute.cluster import without_cluster
 from orbax_bench_core.execute.hosts.host import HostLost, Inbox, Output, WorkerDied
-from orbax_bench_core.execute.hosts.wire import Contact, Message, Wire
-from orbax_bench_core.execute.liveness import Signs
+from orbax_bench_core.execute.hosts.wire import ContactTimes, Message, Wire
+from orbax_bench_core.execute.signs import Signs
+from orbax_bench_core.execute.variables import without_cluster
 from orbax_bench_core.provenance import REJOINED
 from orbax_bench_core.worker import WorkerSetup
 
@@ -37,7 +37,7 @@ class RemoteHost:
     provenance: dict[str, Any]
     rejoined: int  # how often it has come back during this run
     root: str  # the run directory, as process 0 sees it
-    contact: Contact
+    contact: ContactTimes
     on_loss: Callable[[str], None]
     say: Callable[[str], None]
     lost: str = ""  # why there is no contact any more; empty while there is

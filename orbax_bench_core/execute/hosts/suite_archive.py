@@ -71,6 +71,18 @@ def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
     suite that it imports. Left out are names that begin with a dot, `__pycache__`, virtual
     environments, run directories, files that cannot be read, and those whose names are no text,
     which no archive can have.
+
+    Args:
+        suite: Path of the suite file.
+        run_directory: Path of the run directory, which is left out.
+        text: The suite, where overrides have changed it; empty for the file as it is.
+
+    Returns:
+        The archive, the same bytes for the same files; None for a suite without a folder on this
+        machine.
+
+    Raises:
+        UserError: What it names is larger than an archive may be.
     """
     folder = suite_folder(suite)
     if folder is None:
@@ -80,7 +92,7 @@ def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
     _check_size(folder, sizes)
     archive, hashes = io.BytesIO(), {}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
-        for path, content in _contents(folder, sizes):
+        for path, content in _read_contents(folder, sizes):
             files.writestr(zipfile.ZipInfo(path, _EPOCH), content, zipfile.ZIP_DEFLATED)
             if path.endswith(_COMPARED):
                 hashes[path] = hashlib.sha256(content).hexdigest()
@@ -124,7 +136,7 @@ def _sizes(root: Path, suite: str, text: str, run_directory: Path) -> Iterator[t
     waiting = list(modules)
     while waiting and len(taken) <= _MOST_FILES:
         new = set(_files_of_module(root, waiting.pop(), run_directory)) - taken
-        imported = {name for path in new for name in _imported(path)} - modules
+        imported = {name for path in new for name in _find_imports(path)} - modules
         taken, modules, waiting = taken | new, modules | imported, [*waiting, *imported]
     for path in sorted(taken)[: _MOST_FILES + 1]:
         yield path.relative_to(root).as_posix(), path.stat().st_size
@@ -172,7 +184,7 @@ def _files_of_module(root: Path, name: str, run_directory: Path) -> Iterator[Pat
         yield from (p for p in _files_in(root / name, run_directory) if p.suffix in _CODE)
 
 
-def _imported(path: Path) -> Iterator[str]:
+def _find_imports(path: Path) -> Iterator[str]:
     try:
         tree = ast.parse(read_at_most(str(path))) if path.suffix == ".py" else ast.Module([], [])
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -193,13 +205,9 @@ def _files_in(root: Path, run_directory: Path) -> Iterator[Path]:
 
 
 def _may_travel(path: Path) -> bool:
-    hidden = path.name.startswith(".") or not _is_text(str(path))
-    return not hidden and path.is_file() and os.access(path, os.R_OK)
-
-
-def _is_text(name: str) -> bool:
-    """Returns whether a name is text, and not bytes that Python could not read as such."""
-    return name.encode(errors="replace").decode() == name
+    # Bytes that Python could not read as text are no name for an archive.
+    is_text = str(path).encode(errors="replace").decode() == str(path)
+    return is_text and not path.name.startswith(".") and path.is_file() and os.access(path, os.R_OK)
 
 
 def _is_of_the_suite(folder: Path, run_directory: Path) -> bool:
@@ -208,7 +216,7 @@ def _is_of_the_suite(folder: Path, run_directory: Path) -> bool:
     return not any((folder / mark).exists() for mark in _MARKS_OF_OTHERS)
 
 
-def _contents(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+def _read_contents(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
     for path, size in sizes.items():
         with (folder / path).open("rb") as file:
             yield path, file.read(size)  # a log may have grown since
@@ -246,7 +254,11 @@ class Shipped(enum.StrEnum):
 
 
 def unshipped(suite: str) -> str:
-    """Returns a local copy of a suite that a launcher has sent, with the files beside it."""
+    """Returns a local copy of a suite that a launcher has sent, with the files beside it.
+
+    Raises:
+        UserError: The archive that a launcher named cannot be read.
+    """
     # Python imports no module from a bucket, and benchmark classes may lie beside a suite.
     folder, _, name = suite.rpartition("/")
     if PurePosixPath(folder).name != Shipped.FOLDER:

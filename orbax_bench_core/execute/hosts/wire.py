@@ -44,7 +44,7 @@ _MOST_RANK: Final = 2**31
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Contact:
+class ContactTimes:
     """Times of a connection, in seconds."""
 
     beat_s: float = 1.0  # between two signs of life of each side
@@ -56,7 +56,7 @@ class Contact:
     retry_s: float = 20.0  # how long an agent tries again that was refused for what may pass
 
 
-CONTACT: Final = Contact()
+CONTACT: Final = ContactTimes()
 
 
 class Refused(Exception):

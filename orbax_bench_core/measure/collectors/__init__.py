@@ -9,28 +9,32 @@ from typing import Final
 from orbax_bench_core.measure import observers
 from orbax_bench_core.measure.collectors import (
     clocks,
+    device_memory,
     jax_monitoring,
     kernel_counters,
-    memory,
-    process,
-    store_text,
+    peak_rss,
+    process_state,
+    python_memory,
+    rss,
+    store_answers,
     tensorstore,
+    thread_pool,
 )
 from orbax_bench_core.measure.collectors.base import Collector as Collector
 from orbax_bench_core.measure.collectors.base import Reading as Reading
 from orbax_bench_core.measure.collectors.clocks import TIME as TIME
 from orbax_bench_core.measure.collectors.clocks import clock_readings as clock_readings
+from orbax_bench_core.measure.collectors.device_memory import HBM_IN_USE as HBM_IN_USE
 from orbax_bench_core.measure.collectors.jax_monitoring import Heard as Heard
 from orbax_bench_core.measure.collectors.jax_monitoring import hearing_events as hearing_events
-from orbax_bench_core.measure.collectors.memory import HBM_IN_USE as HBM_IN_USE
-from orbax_bench_core.measure.collectors.process import ANON as ANON
-from orbax_bench_core.measure.collectors.process import OPEN_FILES as OPEN_FILES
-from orbax_bench_core.measure.collectors.process import RSS as RSS
-from orbax_bench_core.measure.collectors.process import RSS_GROWTH as RSS_GROWTH
-from orbax_bench_core.measure.collectors.process import THREADS as THREADS
-from orbax_bench_core.measure.collectors.store_text import RETRIES as RETRIES
-from orbax_bench_core.measure.collectors.store_text import code_of as code_of
-from orbax_bench_core.measure.collectors.store_text import reading_as_text as reading_as_text
+from orbax_bench_core.measure.collectors.process_state import ANON as ANON
+from orbax_bench_core.measure.collectors.process_state import OPEN_FILES as OPEN_FILES
+from orbax_bench_core.measure.collectors.process_state import RSS as RSS
+from orbax_bench_core.measure.collectors.process_state import THREADS as THREADS
+from orbax_bench_core.measure.collectors.rss import RSS_GROWTH as RSS_GROWTH
+from orbax_bench_core.measure.collectors.store_answers import RETRIES as RETRIES
+from orbax_bench_core.measure.collectors.store_answers import code_of as code_of
+from orbax_bench_core.measure.collectors.store_metrics import reading_as_text as reading_as_text
 from orbax_bench_core.measure.definition import Family, Metric
 
 # In the order of the defaults: the earlier, the nearer to the clock. First those whose counters
@@ -40,17 +44,17 @@ FACTORIES: Mapping[str, Callable[[], Collector]] = MappingProxyType(
         "cpu": clocks.Cpu,
         "disk_io": kernel_counters.DiskIo,
         "page_faults": kernel_counters.PageFaults,
-        "peak_rss": process.PeakRss,
-        "rss": process.Rss,
+        "peak_rss": peak_rss.PeakRss,
+        "rss": rss.Rss,
         "jax_monitoring": jax_monitoring.JaxMonitoring,
-        "device_memory": memory.DeviceMemory,
+        "device_memory": device_memory.DeviceMemory,
         "tensorstore": tensorstore.TensorStore,
-        "thread_pool": tensorstore.ThreadPool,
+        "thread_pool": thread_pool.ThreadPool,
         "network": kernel_counters.Network,
         "cgroup_memory": kernel_counters.CgroupMemory,
-        "tracemalloc": memory.Tracemalloc,
-        "store_answers": store_text.StoreAnswers,
-        "process_state": process.ProcessState,
+        "tracemalloc": python_memory.Tracemalloc,
+        "store_answers": store_answers.StoreAnswers,
+        "process_state": process_state.ProcessState,
     }
 )
 _OPT_IN = ("tracemalloc", "store_answers", "process_state")
@@ -61,13 +65,17 @@ DEFAULT_KEYS: tuple[str, ...] = tuple(key for key in KEYS if key not in _OPT_IN)
 METRICS: tuple[Metric, ...] = (
     *clocks.METRICS,
     *kernel_counters.METRICS,
-    *process.METRICS,
+    *rss.METRICS,
+    *peak_rss.METRICS,
+    *process_state.METRICS,
     *jax_monitoring.METRICS,
-    *memory.METRICS,
+    *device_memory.METRICS,
+    *python_memory.METRICS,
     *tensorstore.METRICS,
-    *store_text.METRICS,
+    *thread_pool.METRICS,
+    *store_answers.METRICS,
 )
-FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_text.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*tensorstore.FAMILIES, *store_answers.FAMILIES)
 
 _also: observers.Slot[tuple[str, ...]] = observers.Slot("also_collecting")
 
@@ -85,7 +93,7 @@ def also_collecting(*keys: str) -> contextlib.AbstractContextManager[None]:
 
 def resolve(name: str) -> Metric | None:
     """The metric of a name that a collector can emit and only a run can know, else None."""
-    return tensorstore.resolve(name) or store_text.resolve(name)
+    return tensorstore.resolve(name) or store_answers.resolve(name)
 
 
 def start(keys: tuple[str, ...]) -> Running:
@@ -94,7 +102,7 @@ def start(keys: tuple[str, ...]) -> Running:
     # logged and left out.
     ready = [
         (key, made)
-        for key in _known((*keys, *(_also.get() or ())))
+        for key in _check_keys((*keys, *(_also.get() or ())))
         if (made := observers.attempt("load collector", FACTORIES[key], None, key)) is not None
     ]
     started = [
@@ -122,18 +130,18 @@ def notes(running: Running) -> list[str]:
 
 def check(keys: tuple[str, ...]) -> None:
     """Checks that every key is one of `KEYS`."""
-    _known(keys)
+    _check_keys(keys)
 
 
 @functools.lru_cache(maxsize=256)  # blocks in a loop ask for the same keys again and again
-def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _check_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         if key not in KEYS:
-            raise ValueError(_unknown(key))
+            raise ValueError(_describe_unknown(key))
     return tuple(key for key in dict.fromkeys(keys) if key in FACTORIES)
 
 
-def _unknown(key: object) -> str:
+def _describe_unknown(key: object) -> str:
     import difflib
 
     near = difflib.get_close_matches(str(key), KEYS, n=1)

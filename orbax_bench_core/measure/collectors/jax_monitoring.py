@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orbax_bench_core.measure import events, observers
+from orbax_bench_core.measure import event_table, events, observers
 from orbax_bench_core.measure.collectors.base import Reading
 from orbax_bench_core.measure.definition import Metric
 
@@ -18,7 +18,7 @@ CACHE_HIT_RATE = Metric(
     description="Compilation cache hits / (hits + misses); needs a persistent cache",
     collector="jax_monitoring",
 )
-METRICS = (*events.METRICS, CACHE_HIT_RATE)
+METRICS = (*event_table.METRICS, CACHE_HIT_RATE)
 
 # Appending to a list is atomic, so events need no lock: they are handled inside the clock.
 _Log = list[tuple[events.Kind, str, float]]

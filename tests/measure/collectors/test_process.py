@@ -9,8 +9,10 @@ import psutil
 import pytest
 
 from orbax_bench_core.measure import Metrics, free_memory
-from orbax_bench_core.measure.collectors import base, process
-from orbax_bench_core.measure.collectors.process import ProcessState, Rss, Sampler, resident_bytes
+from orbax_bench_core.measure.collectors import base, peak_mark, peak_rss, process_state, rss
+from orbax_bench_core.measure.collectors.process_state import ProcessState
+from orbax_bench_core.measure.collectors.rss import Rss, resident_bytes
+from orbax_bench_core.measure.collectors.sampler import Sampler
 
 MIB = 2**20
 
@@ -30,27 +32,27 @@ def test_without_a_kernel_file_psutil_is_asked(monkeypatch):
     monkeypatch.setattr(base, "reader", lambda path: None)
     expected = psutil.Process().memory_info().rss
 
-    assert abs(process.resident_bytes() - expected) <= MIB
+    assert abs(rss.resident_bytes() - expected) <= MIB
 
 
 def test_a_forked_process_reads_itself():
-    process._process(os.getpid())
+    rss._process(os.getpid())
 
-    assert process._process(os.getppid()).pid == os.getppid()
+    assert rss._process(os.getppid()).pid == os.getppid()
 
 
 def test_a_process_that_may_not_reset_it_is_told(monkeypatch):
-    monkeypatch.setattr(process, "_switch", lambda pid: None)
+    monkeypatch.setattr(peak_mark, "_switch", lambda pid: None)
 
     with pytest.raises(OSError, match="ask has_mark"):
-        process.reset_mark()
+        peak_mark.reset_mark()
 
 
 def test_a_kernel_without_the_mark_is_told(monkeypatch):
     monkeypatch.setattr(base, "reader", lambda path: lambda offset: b"Name:\tpython\n")
 
     with pytest.raises(OSError, match="no VmHWM: line"):
-        process.read_mark()
+        peak_mark.read_mark()
 
 
 KEYS = ["peak_rss"]
@@ -68,9 +70,9 @@ SAMPLED = threading.Event()
 def source(request, monkeypatch):
     """Where the peak comes from."""
     if request.param == "sampled":
-        monkeypatch.setattr(process, "has_mark", lambda: False)
-        monkeypatch.setattr(process, "resident_bytes", noticed(resident_bytes))
-    elif not process.has_mark():
+        monkeypatch.setattr(peak_rss, "has_mark", lambda: False)
+        monkeypatch.setattr(peak_rss, "resident_bytes", noticed(resident_bytes))
+    elif not peak_mark.has_mark():
         pytest.skip("the kernel lets nobody reset VmHWM")
     return str(request.param)
 
@@ -91,7 +93,7 @@ def hold(mebibytes):
     with mmap.mmap(-1, mebibytes * MIB) as memory:
         for start in range(0, mebibytes * MIB, mmap.PAGESIZE):
             memory[start] = 1
-        sampling = any(not block._exact for block in process._open)
+        sampling = any(not block._exact for block in peak_rss._open)
         for _ in range(2 * sampling):  # the first may have begun before
             SAMPLED.clear()
             assert SAMPLED.wait(60)
@@ -177,7 +179,7 @@ def group(tmp_path, monkeypatch):
     """Makes this process a member of a control group whose memory.stat says something."""
     monkeypatch.setattr(free_memory, "MEMBERSHIP", tmp_path / "membership")
     monkeypatch.setattr(free_memory, "ROOT", tmp_path / "sys")
-    process._stat_file.cache_clear()
+    process_state._stat_file.cache_clear()
 
     def make(membership, file, text):
         (tmp_path / "membership").write_text(membership)
@@ -186,7 +188,7 @@ def group(tmp_path, monkeypatch):
         path.write_text(text)
 
     yield make
-    process._stat_file.cache_clear()
+    process_state._stat_file.cache_clear()
 
 
 def levels():

@@ -14,7 +14,8 @@ import tensorstore as ts
 
 from orbax_bench_core.measure import known_metrics
 from orbax_bench_core.measure.collectors import tensorstore
-from orbax_bench_core.measure.collectors.tensorstore import TensorStore, ThreadPool
+from orbax_bench_core.measure.collectors.tensorstore import TensorStore
+from orbax_bench_core.measure.collectors.thread_pool import ThreadPool
 
 FILE = "6_tensorstore/tensorstore_kvstore_file_"
 

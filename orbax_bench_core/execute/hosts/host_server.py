@@ -1,4 +1,4 @@
-"""Reception of agents at process 0: who is let in, who is refused and why, and who is missing."""
+"""HostServer of agents at process 0: who is let in, who is refused and why, and who is missing."""
 
 import collections
 import contextlib
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core.errors import UserError, one_line
+from orbax_bench_core.execute.hosts.join_files import ClusterRun, differences, place_proof
 from orbax_bench_core.execute.hosts.remote import RemoteHost
-from orbax_bench_core.execute.hosts.rendezvous import Meeting, differences, place_proof
 from orbax_bench_core.execute.hosts.suite_archive import pack
 from orbax_bench_core.execute.hosts.wire import (
     Message,
@@ -32,17 +32,17 @@ _OF_ONE_ADDRESS: Final = 16
 """Of these from one address: silent ones keep out nobody of another address."""
 
 
-class Reception:
+class HostServer:
     """Lets agents join process 0, and knows which of the other hosts are there."""
 
-    def __init__(self, meeting: Meeting) -> None:
+    def __init__(self, run: ClusterRun) -> None:
         # hosts that have joined, by index; those too with which contact was lost since
         self.hosts: dict[int, RemoteHost] = {}
         # address of this host at which another has reached it; empty while none has
         self.address = ""
-        self._meeting = meeting
-        self._cluster, self._directory = meeting.cluster, meeting.directory
-        self._contact, self._say = meeting.contact, meeting.say
+        self._run = run
+        self._cluster, self._directory = run.cluster, run.directory
+        self._contact, self._say = run.contact, run.say
         self._refused: dict[str, float] = {}
         self._changed = threading.Condition()
         self._newcomers: collections.Counter[str] = collections.Counter()
@@ -51,11 +51,11 @@ class Reception:
     @contextlib.contextmanager
     def open(self, token: str | None) -> Iterator[None]:
         """Lets agents join meanwhile."""
-        suite_archive = pack(self._meeting.suite, str(self._directory.root), self._meeting.text)
+        suite_archive = pack(self._run.suite, str(self._directory.root), self._run.text)
         if suite_archive is not None:
             self._say(f"for the other hosts: {suite_archive.said}")
         data = None if suite_archive is None else suite_archive.data
-        offered = self._meeting.rendezvous.offered(token, data)
+        offered = self._run.join_files.offered(token, data)
         with self._listen() as server, offered as (secret, place):
             shown: Message = {"place": place_proof(place), "suite": None}
             if suite_archive is not None:
@@ -208,7 +208,7 @@ class Reception:
                 f"{who} was told that there are {joining['size']} hosts, and process 0 that there "
                 f"are {self._cluster.size}: give every host the same number",
             )
-        different = differences(self._meeting.equal, joining["equal"])
+        different = differences(self._run.equal, joining["equal"])
         if different:
             refuse(wire, f"{who} has {different}")
         if joining["place"] != shown["place"]:

@@ -1,8 +1,7 @@
-"""The accelerators of Google Cloud: TPU slices, whose hosts are virtual machines, and GPUs.
+"""The TPU slices of Google Cloud, whose hosts are virtual machines.
 
-Sources of the tables: machine types and topologies in Google's XPK (`system_characteristics.py`)
-and in GKE's guide to planning TPUs; GKE's label `cloud.google.com/gke-accelerator`, and the names
-that CUDA's driver gives GPUs, which JAX takes over as their kind.
+Sources of the table: machine types and topologies in Google's XPK (`system_characteristics.py`)
+and in GKE's guide to planning TPUs.
 """
 
 import dataclasses
@@ -11,20 +10,15 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Self
 
 from orbax_bench_core.config import Suite
-from orbax_bench_core.errors import UserError, did_you_mean
-from orbax_bench_core.execute import ExpectedDevices
+from orbax_bench_core.errors import UserError
 
 GKE_ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 GKE_TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 GKE_RESOURCE = "google.com/tpu"
-GKE_GPU = "cloud.google.com/gke-accelerator"
-GPU_RESOURCE = "nvidia.com/gpu"
 _SLICE_MACHINE = 4
 """Chips of the machines that slices of several hosts consist of."""
-_PLATFORMS = ("cpu", "gpu", "tpu")
 _FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
 _DEEP = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4")
 
@@ -163,7 +157,11 @@ def slice_shape(generation: str, topology: str, machine_type: str = "") -> Slice
 
 
 def parse_slice(text: str) -> SliceShape:
-    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind."""
+    """Reads a slice as the command line takes it: `v5e:2x4`, or with its machine type behind.
+
+    Raises:
+        UserError: It is not of the form, or there is no such slice; the message names the nearest.
+    """
     parts = text.strip().split(":")
     if len(parts) not in (2, 3):
         raise UserError(f"a TPU slice is TYPE:TOPOLOGY, such as v5e:2x4; got {text!r}")
@@ -222,7 +220,16 @@ def _no_such_topology(generation: Generation, topology: str) -> str:
 
 
 def require_whole_slices(processes: Iterable[int], shape: SliceShape, slices: int = 1) -> None:
-    """Checks that points use every host of the slices: libtpu waits for those that do not start."""
+    """Checks that points use every host of the slices: libtpu waits for those that do not start.
+
+    Args:
+        processes: Numbers of processes that points name.
+        shape: The kind of slice.
+        slices: How many there are.
+
+    Raises:
+        UserError: A point has another number of processes than the slices have hosts.
+    """
     hosts = shape.hosts * slices
     misfits = sorted({count for count in processes if count != hosts})
     if misfits:
@@ -240,164 +247,3 @@ def named_processes(suite: Suite) -> tuple[int, ...]:
     arms = () if suite.arms is None else (suite.arms.baseline, suite.arms.candidate)
     of_arms = tuple(arm.processes for arm in arms if arm.processes is not None)
     return (*(suite.execution.processes if named else ()), *of_arms)
-
-
-@dataclasses.dataclass(frozen=True)
-class Gpu:
-    """One kind of GPU, how JAX calls it, as a pattern, and how many of them a machine can have."""
-
-    name: str
-    gke: str
-    device_kind: str
-    counts: tuple[int, ...]
-
-    @property
-    def vertex(self) -> str:
-        """Vertex AI's name, its `AcceleratorType`."""
-        return self.gke.upper().replace("-", "_")
-
-
-_TO_8 = (1, 2, 4, 8)
-GPU_KINDS = (
-    Gpu("t4", "nvidia-tesla-t4", r".*\bT4\b.*", (1, 2, 4)),
-    Gpu("p4", "nvidia-tesla-p4", r".*\bP4\b.*", (1, 2, 4)),
-    Gpu("p100", "nvidia-tesla-p100", r".*\bP100\b.*", (1, 2, 4)),
-    Gpu("v100", "nvidia-tesla-v100", r".*\bV100\b.*", _TO_8),
-    Gpu("a100", "nvidia-tesla-a100", r".*\bA100\b(?!.*80GB).*", (*_TO_8, 16)),
-    Gpu("a100-80gb", "nvidia-a100-80gb", r".*\bA100\b.*80GB.*", _TO_8),
-    Gpu("l4", "nvidia-l4", r".*\bL4\b.*", _TO_8),
-    Gpu("h100-80gb", "nvidia-h100-80gb", r".*\bH100\b.*80GB.*", _TO_8),
-    Gpu("h100-mega-80gb", "nvidia-h100-mega-80gb", r".*\bH100\b.*80GB.*", (8,)),
-    Gpu("h200-141gb", "nvidia-h200-141gb", r".*\bH200\b.*", (8,)),
-    Gpu("b200", "nvidia-b200", r".*\bB200\b.*", (8,)),
-    Gpu("gb200", "nvidia-gb200", r".*\bGB200\b.*", (4,)),
-    Gpu("rtx-pro-6000", "nvidia-rtx-pro-6000", r".*\bRTX PRO 6000\b.*", _TO_8),
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Gpus:
-    """GPUs of one machine."""
-
-    kind: Gpu | None
-    count: int
-
-    def __str__(self) -> str:
-        return str(self.count) if self.kind is None else f"{self.kind.name}:{self.count}"
-
-    def on(self, hosts: int) -> Self:
-        """Returns those of so many machines together."""
-        return dataclasses.replace(self, count=self.count * hosts)
-
-    @property
-    def expected(self) -> str:
-        """What a step that measures on them expects, as `expected_devices` reads it."""
-        return f"gpu:{self}"
-
-
-def parse_gpus(text: str) -> Gpus:
-    """Reads GPUs as the command line takes them: `KIND:COUNT`, or `COUNT` of any kind."""
-    kind, separator, number = text.strip().rpartition(":")
-    if not (number.isascii() and number.isdigit() and int(number)) or (separator and not kind):
-        raise UserError(f"GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got {text!r}")
-    return Gpus(gpu_named(kind) if kind else None, int(number))
-
-
-def gpu_named(name: str) -> Gpu:
-    """Returns the kind of GPU that people call so, by its name here, on GKE or on Vertex AI."""
-    for gpu in GPU_KINDS:
-        if name in (gpu.name, gpu.gke, gpu.vertex):
-            return gpu
-    raise UserError(f"unknown GPU {name!r}; {did_you_mean(name, [gpu.name for gpu in GPU_KINDS])}")
-
-
-_RESERVATION: Final = re.compile(
-    r"(projects/(?P<project>[a-z][a-z0-9-]+)/reservations/)?(?P<name>[a-z]([-a-z0-9]*[a-z0-9])?)"
-)
-_FLEX_START: Final = "cloud.google.com/gke-flex-start"
-_LONGEST_RUN_S: Final = 7 * 24 * 3600
-"""Seconds for which flex-start gives machines at most."""
-
-
-class Provisioning(NamedTuple):
-    """By what GKE gives machines to pods: a reservation, flex-start, and for how long."""
-
-    node_selectors: dict[str, str]
-    taints: tuple[str, ...]
-    annotations: dict[str, str]
-
-
-def provisioning(
-    queue: str | None,
-    max_run_s: int | None = None,
-    reservation: str | None = None,
-    *,
-    flex_start: bool = False,
-) -> Provisioning:
-    """Returns the pods' fields that get machines of GKE; with a queue, Kueue decides how long."""
-    selectors, taints = dict[str, str](), list[str]()
-    if reservation is not None and (parts := _RESERVATION.fullmatch(reservation)):
-        selectors["cloud.google.com/reservation-name"] = parts["name"]
-        if parts["project"]:
-            selectors["cloud.google.com/reservation-project"] = parts["project"]
-        selectors["cloud.google.com/reservation-affinity"] = "specific"
-    if flex_start:
-        selectors[_FLEX_START] = "true"
-        taints += [_FLEX_START, *(["cloud.google.com/gke-queued"] if queue else [])]
-    annotations = dict[str, str]()
-    if max_run_s is not None and queue:
-        annotations["provreq.kueue.x-k8s.io/maxRunDurationSeconds"] = str(max_run_s)
-    elif max_run_s is not None:
-        selectors["cloud.google.com/gke-max-run-duration-seconds"] = str(max_run_s)
-    return Provisioning(selectors, tuple(taints), annotations)
-
-
-def require_one_capacity(reservation: str | None, *, spot: bool, flex_start: bool) -> None:
-    """Refuses machines that are to be had in two ways at once, and names of none."""
-    given = {"reservation": reservation is not None, "spot": spot, "flex_start": flex_start}
-    asked = [name for name, asked in given.items() if asked]
-    if len(asked) > 1:
-        raise ValueError(f"{' and '.join(asked)} exclude each other: leave all but one out")
-    if reservation is not None and not _RESERVATION.fullmatch(reservation):
-        raise ValueError(
-            "a reservation is NAME, or projects/PROJECT/reservations/NAME of another project, "
-            f"got {reservation!r}"
-        )
-
-
-def require_bounded(max_run_s: int | None, queue: str | None, *, flex_start: bool) -> None:
-    """Refuses a time for which machines are given where nothing says so."""
-    if max_run_s is None:
-        return
-    if not (flex_start or queue):
-        raise ValueError("max_run_s is a setting of flex_start, or of a queue; give one of them")
-    if flex_start and max_run_s > _LONGEST_RUN_S:
-        raise ValueError(f"flex_start gives machines for {_LONGEST_RUN_S} s at most, 7 days")
-
-
-def expected_devices(text: str) -> ExpectedDevices | None:
-    """Reads what a step expects: `PLATFORM[:KIND][:COUNT]`; None if it is empty."""
-    if not text:
-        return None
-    platform, *rest = text.split(":")
-    count = int(rest.pop()) if rest and rest[-1].isascii() and rest[-1].isdigit() else None
-    if platform not in _PLATFORMS or len(rest) > 1 or "" in rest or count == 0:
-        raise UserError(
-            "devices are expected as PLATFORM, PLATFORM:COUNT or PLATFORM:KIND:COUNT, where the "
-            f"platform is cpu, gpu or tpu, such as tpu:v5e:8; got {text!r}"
-        )
-    kind = _pattern(platform, rest[0]) if rest else ""
-    return ExpectedDevices(said=text, platform=platform, kind=kind, count=count)
-
-
-def expectation(shape: SliceShape, slices: int = 1) -> str:
-    """Returns the devices a measuring step expects on slices, in `expected_devices`' form."""
-    return f"tpu:{shape.generation.name}:{shape.devices * slices}"
-
-
-def _pattern(platform: str, kind: str) -> str:
-    if platform == "tpu":
-        return "|".join(re.escape(each) for each in generation_named(kind).device_kinds)
-    if platform == "gpu":
-        return gpu_named(kind).device_kind
-    raise UserError(f"a CPU has no kind to expect, got {kind!r}; leave it out")

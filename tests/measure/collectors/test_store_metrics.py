@@ -6,8 +6,8 @@ import threading
 import pytest
 import tensorstore as ts
 
-from orbax_bench_core.measure.collectors import store_text, tensorstore
-from orbax_bench_core.measure.collectors.store_text import StoreAnswers
+from orbax_bench_core.measure.collectors import store_metrics, tensorstore, thread_pool
+from orbax_bench_core.measure.collectors.store_answers import StoreAnswers
 
 
 class Library:
@@ -36,7 +36,8 @@ class Library:
 
 
 def test_labels_are_summed_and_buckets_count_once():
-    found = store_text.read(Library(), "/ts/")
+    with store_metrics.reading_as_text():
+        found = store_metrics.read(Library(), "/ts/")
     assert found["ts_latency_ms"] == (0, 4, 5.0, {1.0: 3, 2.0**20: 0, float("inf"): 1})
     assert found["ts_reads"].value == 7
     assert found["ts_delay_ns"].value == 1.5e6
@@ -67,7 +68,7 @@ def test_the_text_gives_the_metrics_that_the_numbers_give(written):
     written("warm")
     outer = tensorstore.TensorStore()
     outer.start()
-    with store_text.reading_as_text():
+    with store_metrics.reading_as_text():
         text = readings(tensorstore.TensorStore, written, "both")
     numbers = {reading.metric: reading.value for reading in outer.stop()}
     exact = {name for name in numbers if name.endswith(("_value_diff", "_count_diff"))}
@@ -77,16 +78,16 @@ def test_the_text_gives_the_metrics_that_the_numbers_give(written):
 
 def test_the_thread_pool_is_read_as_text_too(written):
     written("warm")
-    with store_text.reading_as_text():
-        found = readings(tensorstore.ThreadPool, written, "text")
+    with store_metrics.reading_as_text():
+        found = readings(thread_pool.ThreadPool, written, "text")
     assert found["6_tensorstore/futures_live_count"] >= 0
 
 
 def test_outside_of_a_soak_nothing_is_read_as_text():
-    assert not store_text.as_text()
-    with store_text.reading_as_text():
-        assert store_text.as_text()
-    assert not store_text.as_text()
+    assert not store_metrics.as_text()
+    with store_metrics.reading_as_text():
+        assert store_metrics.as_text()
+    assert not store_metrics.as_text()
 
 
 # Recorded behind a proxy that answers 503 and 429 to some requests.

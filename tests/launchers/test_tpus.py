@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import GENERATIONS, parse_slice
-from orbax_bench_core.launchers.hardware import slice_shape, topologies
+from orbax_bench_core.launchers.tpus import slice_shape, topologies
 
 EVERY = [
     pytest.param(generation, topology, id=f"{generation.name}-{topology}")

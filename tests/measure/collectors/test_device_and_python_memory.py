@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import pytest
 
 from orbax_bench_core.measure import Metrics
-from orbax_bench_core.measure.collectors import memory
-from orbax_bench_core.measure.collectors.memory import DeviceMemory
+from orbax_bench_core.measure.collectors import device_memory
+from orbax_bench_core.measure.collectors.device_memory import DeviceMemory
 
 GIB = 2**30
 
@@ -36,9 +36,9 @@ def devices(monkeypatch):
     fakes = []
     jax.devices()  # before a backend is up the collector asks nothing
     monkeypatch.setattr(jax, "local_devices", lambda: fakes)
-    memory._devices_with_peaks.cache_clear()
+    device_memory._devices_with_peaks.cache_clear()
     yield fakes
-    memory._devices_with_peaks.cache_clear()
+    device_memory._devices_with_peaks.cache_clear()
 
 
 def collect():

@@ -1,4 +1,4 @@
-"""Rendezvous of the hosts of a run: the token, the folder they share, and what must be equal."""
+"""JoinFiles of the hosts of a run: the token, the folder they share, and what must be equal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.cluster import TOKEN, Cluster
-from orbax_bench_core.execute.hosts.wire import CONTACT, Contact
+from orbax_bench_core.execute.cluster import Cluster
+from orbax_bench_core.execute.hosts.wire import CONTACT, ContactTimes
+from orbax_bench_core.execute.variables import TOKEN
 from orbax_bench_core.files import AnyPath, read_at_most, refuse_links
 from orbax_bench_core.records import RunDirectory
 
@@ -42,7 +43,9 @@ _PACKAGES: Final = ("orbax-bench", "jax", "jaxlib", "orbax-checkpoint")
 def given_token(environment: MutableMapping[str, str]) -> str | None:
     """Takes the token out of an environment, so that nothing that is started inherits it."""
     token = environment.pop(TOKEN, "").strip()
-    bits = _most_bits(token)
+    # What a random token of this length has that is made of such letters.
+    alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))
+    bits = int(len(token) * math.log2(next(alphabets, _OTHER_LETTERS)))
     if token and bits < _FEWEST_BITS:
         raise UserError(
             f"{TOKEN} has {len(token)} characters, which are {bits} bits at most; anyone who "
@@ -52,14 +55,8 @@ def given_token(environment: MutableMapping[str, str]) -> str | None:
     return token or None
 
 
-def _most_bits(token: str) -> int:
-    """Returns the bits of a random token of this length that is made of such letters."""
-    alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))
-    return int(len(token) * math.log2(next(alphabets, _OTHER_LETTERS)))
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Meeting:
+class ClusterRun:
     """A run for which hosts meet, as one of them is told of it; all give the same command."""
 
     cluster: Cluster  # the place of this host among them
@@ -68,16 +65,16 @@ class Meeting:
     say: Callable[[str], None]  # takes lines for people
     suite: str = ""  # the suite file, as this host sees it
     text: str = ""  # the suite, where overrides have changed it; empty for the file as it is
-    contact: Contact = CONTACT  # times of the connections
+    contact: ContactTimes = CONTACT  # times of the connections
     part: str = ""  # what tells this run from others that meet in the same folder
 
     @property
-    def rendezvous(self) -> Rendezvous:
+    def join_files(self) -> JoinFiles:
         """The files by which they find and trust each other."""
-        return Rendezvous(self.directory.root, self.part)
+        return JoinFiles(self.directory.root, self.part)
 
 
-class Rendezvous:
+class JoinFiles:
     """Files in a folder that hosts share, by which they find and trust each other."""
 
     def __init__(self, root: AnyPath, part: str = "") -> None:
@@ -234,7 +231,11 @@ class PortRange:
         return cls(first, last)
 
     def take(self, address: str) -> int:
-        """Returns a port of an address at which nothing listens, another one than the last time."""
+        """Returns a port of an address at which nothing listens, another one than the last time.
+
+        Raises:
+            UserError: Something listens at each port of the range.
+        """
         with self._guard:
             for _ in range(self.first, self.last + 1):
                 port = self._next

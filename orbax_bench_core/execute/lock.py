@@ -1,4 +1,4 @@
-"""Isolation of a measurement: the machine's measuring lock, and glibc's use of freed memory."""
+"""The machine's measuring lock, which the workers of its holder hold as well."""
 
 import contextlib
 import datetime
@@ -6,25 +6,19 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import stat
 import struct
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
-from orbax_bench_core.errors import UserError, presentable, printable, redacted
-from orbax_bench_core.files import AnyPath
-from orbax_bench_core.leases import turn
+from orbax_bench_core.errors import UserError, presentable, printable
+from orbax_bench_core.execute.command_line import command_line
 
 _SHARED = Path("/tmp")  # noqa: S108 - one place for all users, whatever their TMPDIR
 LOCK_FILE = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "orbax-bench.lock"
 
-SHARED_FOLDER: Final = ".orbax-bench"
-"""Folder beside runs, for what those of one place have in common."""
 
 _POLL_S = 0.2
 _LONGEST_HOLDER = 1000
@@ -38,10 +32,19 @@ _RANGE = struct.Struct("hhqqi4x")
 def measuring_lock(
     waiting: Callable[[str], None], *, lock_file: Path = LOCK_FILE, run: str = ""
 ) -> Iterator[None]:
-    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers."""
+    """Holds the machine's measuring lock: two runs at once would spoil each other's numbers.
+
+    Args:
+        waiting: Takes a line that says who holds it, once, where it has to be waited for.
+        lock_file: The file that is locked; all users of a machine have the same one.
+        run: Id of the run; processes of one run share the lock. Empty shares it with nobody.
+
+    Raises:
+        UserError: Neither this file nor one of this user's own can be used.
+    """
     # The kernel drops the lock when its holder and the workers that this one started have ended,
     # however they end. Processes of one run share it: the one that comes first holds it for all.
-    descriptor, ours = _usable(lock_file, waiting)
+    descriptor, ours = _open_usable(lock_file, waiting)
     try:
         told = False
         while True:
@@ -53,68 +56,23 @@ def measuring_lock(
                     yield
                     return
                 if not told:
-                    waiting(_holder(os.pread(descriptor, _LONGEST_HOLDER, 0)))
+                    waiting(_describe_holder(os.pread(descriptor, _LONGEST_HOLDER, 0)))
                     told = True
                 time.sleep(_POLL_S)
         if run:
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _mark(fcntl.F_RDLCK, run))
         if ours:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, _ours(), 0)
+            # Process, since when, and its command, as `_describe_holder` reads it.
+            said = f"{os.getpid()}\n{time.time():.0f}\n{command_line()}"
+            os.pwrite(descriptor, said.encode()[:_LONGEST_HOLDER], 0)
         with shared_with_workers(descriptor):
             yield
     finally:
         os.close(descriptor)
 
 
-@contextlib.contextmanager
-def turns_on(
-    machines: Iterable[str], run: AnyPath, waiting: Callable[[str], None]
-) -> Iterator[None]:
-    """Waits until no other run or step of one place measures on these machines, and keeps it so."""
-    # Containers of one machine do not see each other's lock files, but the storage of their runs.
-    # Each has a lease per machine beside the run directory, or in it where nothing may be written
-    # beside it or another storage is mounted there, which other containers do not share.
-
-    def said(line: str) -> None:
-        waiting(
-            f"{line}: it measures on this machine; --no-lock measures beside it, and each "
-            "disturbs the other"
-        )
-
-    with contextlib.ExitStack() as held:
-        # All runs take machines in one order: otherwise two could wait for each other for ever.
-        places = _places(run)
-        for machine in sorted(set(machines)):
-            owner = re.sub(r"[^\w-]", "_", machine) or "machine"
-            for place in places:
-                try:
-                    held.enter_context(
-                        turn(place / SHARED_FOLDER, owner, command=command_line(), say=said)
-                    )
-                    break
-                except OSError:
-                    if place == places[-1]:
-                        raise
-        yield
-
-
-def _places(run: AnyPath) -> tuple[AnyPath, ...]:
-    """Returns where leases of a machine may lie, the place that most runs share first."""
-    if "://" in os.fspath(run):
-        return (run.parent, run)
-    run = run.resolve()
-    is_shared = Path(run.parent).stat().st_dev == Path(run).stat().st_dev
-    return (run.parent, run) if is_shared and os.access(run.parent, os.W_OK) else (run,)
-
-
-def _ours() -> bytes:
-    """Returns the content of the lock's file: its process, since when, and its command."""
-    said = f"{os.getpid()}\n{time.time():.0f}\n{command_line()}"
-    return said.encode()[:_LONGEST_HOLDER]
-
-
-def _holder(written: bytes) -> str:
+def _describe_holder(written: bytes) -> str:
     """Returns whom a run waits for, and how to go on; earlier releases wrote the process alone."""
     process, since, command = (*written.decode(errors="replace").split("\n", 2), "", "")[:3]
     said = f"waiting: process {printable(process.strip()) or '?'} is measuring on this machine"
@@ -139,7 +97,7 @@ def _is_held_by(descriptor: int, run: str) -> bool:
     return bool(_RANGE.unpack(found)[0] != fcntl.F_UNLCK)
 
 
-def _usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]:
+def _open_usable(lock_file: Path, waiting: Callable[[str], None]) -> tuple[int, bool]:
     """Opens the lock file, or one of this user where somebody has put something else there."""
     try:
         return _open(lock_file)
@@ -180,22 +138,6 @@ def _open(lock_file: Path) -> tuple[int, bool]:
         os.close(descriptor)
         raise
     return descriptor, writable and found.st_nlink == 1
-
-
-_UNSHOWN_FLAG: Final = "--notify"
-"""Flag whose value is an address that only those may know who may post there."""
-
-
-def command_line() -> str:
-    """Returns the command of this process, for readers of its lease or lock, without a secret."""
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    for place, word in enumerate(words):
-        flag, equals, _ = word.partition("=")
-        if flag == _UNSHOWN_FLAG and equals:
-            words[place] = f"{flag}=…"
-        elif place and words[place - 1] == _UNSHOWN_FLAG:
-            words[place] = "…"
-    return redacted(" ".join(words).strip()) or "python"
 
 
 _HELD: list[int] = []

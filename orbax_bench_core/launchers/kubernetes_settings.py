@@ -1,0 +1,68 @@
+"""Settings of every place on Kubernetes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pydantic
+
+from orbax_bench_core.config import ConfigModel
+from orbax_bench_core.execute import TOKEN
+
+Text = Annotated[
+    str,
+    pydantic.BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value),
+]
+"""Text that may be written as a number: YAML reads `cpu=4` as one."""
+
+
+def _without_a_token(environment: dict[str, str]) -> dict[str, str]:
+    if TOKEN in environment:
+        raise ValueError(f"{TOKEN} in a manifest can be read by anyone who may see the pod")
+    return environment
+
+
+Environment = Annotated[dict[str, Text], pydantic.AfterValidator(_without_a_token)]
+"""Variables of hosts, which are written into a manifest in plain."""
+
+
+class KubernetesSettings(ConfigModel):
+    """Settings of every place on Kubernetes, which docs/launch/jobset.md explains."""
+
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+    service_account: str | None = None
+    queue: str | None = None
+    priority_class: str | None = None
+    volume: str | None = None
+    run_as_user: int | None = pydantic.Field(default=None, ge=0)
+    run_as_group: int | None = pydantic.Field(default=None, ge=0)
+    fs_group: int | None = pydantic.Field(default=None, ge=0)
+    privileged: bool = False
+    capabilities: list[str] | None = None
+    cpu: Text | None = None
+    memory: Text | None = None
+    ephemeral_storage: Text | None = None
+    environment: Environment = {}
+    suite_in_image: str | None = None
+    timeout_s: float | None = pydantic.Field(default=None, gt=0)
+    start_timeout_s: float = pydantic.Field(default=1800, gt=0)
+    keep: bool = False
+
+    @pydantic.field_validator("volume")
+    @classmethod
+    def _a_claim_and_a_path(cls, volume: str | None) -> str | None:
+        claim, _, path = (volume or "a:/a").partition(":")
+        if not claim or not path.startswith("/") or path == "/":
+            raise ValueError(f"expected CLAIM:/PATH, such as runs:/runs, got {volume!r}")
+        return volume
+
+    @property
+    def mounted(self) -> str | None:
+        """Path at which hosts mount the volume; None without one."""
+        return None if self.volume is None else self.volume.partition(":")[2]
+
+    @property
+    def mounted_here(self) -> bool:
+        """Whether this machine has the folder of the volume as well."""
+        return self.mounted is not None and Path(self.mounted).is_dir()
