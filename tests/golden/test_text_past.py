@@ -30,18 +30,6 @@ def test_capturing_and_promoting(shell, filled, golden):
     golden("text/baseline/capture.txt", transcript(filled[0], filled[1], *later))
 
 
-def test_what_is_in_a_registry(shell, filled, golden):
-    golden("text/baseline/list.txt", shell.views("baseline", "list", "reg"))
-    golden("text/baseline/show.txt", shell.views("baseline", "show", "reg"))
-    golden("text/baseline/show_capture.txt", shell.views("baseline", "show", "reg", "v3"))
-
-
-def test_a_registry_without_a_baseline(shell, make_separate_run, golden):
-    make_separate_run(0)
-    shell("baseline", "capture", "reg", "day000")
-    golden("text/baseline/nothing_promoted.txt", str(shell("baseline", "show", "reg")))
-
-
 @pytest.mark.slow
 def test_a_run_beside_a_baseline(shell, filled, make_separate_run, golden):
     make_separate_run(7, folder="equal")

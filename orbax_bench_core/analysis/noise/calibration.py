@@ -15,9 +15,9 @@ from orbax_bench_core.analysis.noise.passport import Component, Noise, Passport
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point
 from orbax_bench_core.baselines import FoundRun, find_runs
 from orbax_bench_core.config import ARMS, GateConfig
-from orbax_bench_core.document import count
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Chances, Word, together
+from orbax_bench_core.pages import count
 from orbax_bench_core.records import PairedTimes, Record, repeats_of
 from orbax_bench_core.sweep import Pair
 

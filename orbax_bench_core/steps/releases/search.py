@@ -13,9 +13,9 @@ import yaml
 
 from orbax_bench_core.analysis.releases import Conclusion, Purpose, ReleaseWord
 from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, parse_suite
-from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.execute import Say, Session
+from orbax_bench_core.pages import count
 from orbax_bench_core.steps.comparison import Comparison
 from orbax_bench_core.suite_files import UPGRADE_SUITE
 from orbax_bench_core.sweep import suite_folder
