@@ -82,22 +82,6 @@ def test_history_for_machines(shell, make_separate_run, golden):
 
 
 @pytest.mark.slow
-def test_calibration(shell, make_paired_run, golden):
-    for day in range(3):
-        make_paired_run(day, blocks=5)
-    make_paired_run(3, sigma=0.2, size=2**30)
-    golden("text/calibration/aa.txt", shell.views("calibrate", "."))
-    golden(
-        "text/calibration/saved.txt", str(shell("calibrate", "day000", "--save", "passport.json"))
-    )
-
-
-def test_calibration_without_identical_arms(shell, make_separate_run, make_point, golden):
-    make_separate_run(0)
-    golden("text/calibration/separate.txt", str(shell("calibrate", "day000")))
-
-
-@pytest.mark.slow
 def test_async_study(shell, make_sizes, golden):
     make_sizes()
     golden("text/async_study/sizes.txt", shell.views("async-study", "run"))

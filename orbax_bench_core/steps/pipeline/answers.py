@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pydantic
 
+from orbax_bench_core import pages
 from orbax_bench_core.analysis import noise
 from orbax_bench_core.analysis.best import best as choose
 from orbax_bench_core.analysis.best import best_document
@@ -231,7 +232,7 @@ def calibrate(
     """
     found = noise.calibration_of(runs)
     write_atomically(passport, found.passport.model_dump_json(indent=1).encode())
-    write_atomically(report, f"# Calibration\n\n```text\n{found.text()}```\n".encode())
+    write_atomically(report, pages.to_markdown(noise.calibration_document(found)).encode())
     if save:
         noise.save(found.passport, save)
     of_runs = {"runs": ",".join(filter(None, runs))}
