@@ -61,13 +61,13 @@ def _measured(captures: Sequence[Capture]) -> pages.Table:
     return pages.Table(pages.columns("id`", "suite`", "points#", "arm", "orbax"), tuple(rows))
 
 
-def _promoted(current: Mapping[str, str]) -> str:
+def _promoted(current: Mapping[str, str | None]) -> str:
     if not current:
         return "none is the baseline yet"
     return f"the baseline is {_references(current)}"
 
 
-def _references(chosen: Mapping[str, str]) -> str:
+def _references(chosen: Mapping[str, str | None]) -> str:
     """Returns the captures of points, that of most first, each with how many it has."""
     found = collections.Counter(chosen.values())
     said = [

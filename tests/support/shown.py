@@ -35,7 +35,7 @@ def assert_accepted(printed):
     name, *words = next_command(printed)
     command = typer.main.get_command(app).get_command(None, name)
     assert command is not None, name
-    command.make_context(name, words)
+    command.make_context(name, list(words))  # which it empties
     assert not any(re.fullmatch("[A-Z]+", word) for word in words), words
 
 
@@ -69,7 +69,8 @@ def assert_told(document):
     assert len(brief.splitlines()) < _MOST_LINES  # one more names the page
     if document.following is not None:
         assert brief.endswith(f"\nNext: {document.following.text}\n")
-        assert_accepted(brief)
+        if document.following.text.startswith("orbax-bench "):
+            assert_accepted(brief)
     return page
 
 
