@@ -1,13 +1,14 @@
-"""Documents of a registry of baselines: captures, one capture, and what is promoted."""
+"""A registry of baselines for people: captures, one capture, and what is promoted."""
 
 import collections
 import statistics
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orbax_bench_core import document as doc
+from orbax_bench_core import pages
 from orbax_bench_core.baselines.store import Baseline, Capture, Promotion
+from orbax_bench_core.errors import command
 from orbax_bench_core.gate import spread
 from orbax_bench_core.provenance import UNKNOWN, Source
 from orbax_bench_core.records import seconds_per_repeat
@@ -15,117 +16,143 @@ from orbax_bench_core.records import seconds_per_repeat
 _COMMIT: Final = 40
 _SHORT_COMMIT: Final = 12
 _SEVERAL: Final = 4
-_CHANGES: Final = 10
-_WIDE: Final = 110
-"""Columns that all of a capture takes: in fewer, words would be broken."""
-_BRIEF: Final = ("id", "revision", "measured", "baseline of")
 
 
-def captures_document(captures: Sequence[Capture], current: Mapping[str, str]) -> doc.Document:
+def captures_document(
+    captures: Sequence[Capture], current: Mapping[str, str], registry: str
+) -> pages.Document:
     """Returns captures, the newest first, and how many of their points are the baseline."""
     promoted = collections.Counter(current.values())
     rows = []
     for capture in reversed(captures):
-        chosen = promoted[capture.reference]
-        rows.append(
-            _row(
+        chosen, points = promoted[capture.reference], len(capture.points)
+        share = "all" if chosen == points else f"{chosen} of {points}"
+        cells = (
+            capture.id,
+            short(capture.revision),
+            f"{capture.measured_at:%Y-%m-%d %H:%M}",
+            share if chosen else "",
+        )
+        rows.append(pages.Row(cells))
+    brief = pages.columns("id`", "revision`", "measured", "baseline of")
+    said = pages.count(len(captures), "capture")
+    return pages.Document(
+        about=f"Registry {registry}",
+        headline=pages.Callout("", f"{said}; {_promoted(current)}."),
+        summary=(pages.Table(brief, tuple(rows)),),
+        following=None if current else _choose(registry),
+        details=(pages.Details("What they measured", (_measured(captures),)),),
+    )
+
+
+def _measured(captures: Sequence[Capture]) -> pages.Table:
+    rows = (
+        pages.Row(
+            (
                 capture.id,
-                short(capture.revision),
                 capture.suite,
                 str(len(capture.points)),
                 capture.arm or "–",
-                f"{capture.measured_at:%Y-%m-%d %H:%M}",
                 version(capture.provenance, "orbax-checkpoint"),
-                ""
-                if not chosen
-                else "all"
-                if chosen == len(capture.points)
-                else f"{chosen} of them",
             )
         )
-    headings = ("id", "revision", "suite", "points", "arm", "measured", "orbax", "baseline of")
-    table = _table(headings, rows)
-    left_out = (
-        "A wider terminal shows suite, number of points, arm and version of Orbax, too; --json has "
-        "all."
+        for capture in reversed(captures)
     )
-    elements: list[doc.Element] = [
-        doc.ByWidth(
-            _WIDE,
-            (table,),
-            (table.only(_BRIEF), doc.Paragraph(left_out, "dim", fold="wrapped")),
-        )
-    ]
+    return pages.Table(pages.columns("id`", "suite`", "points#", "arm", "orbax"), tuple(rows))
+
+
+def _promoted(current: Mapping[str, str | None]) -> str:
     if not current:
-        missing = "No capture is the baseline yet: choose one with `promote`."
-        elements.append(doc.Paragraph(missing, "dim", fold="wrapped"))
-    return doc.Document(title="Captures", elements=tuple(elements))
+        return "none is the baseline yet"
+    return f"the baseline is {_references(current)}"
+
+
+def _references(chosen: Mapping[str, str | None]) -> str:
+    """Returns the captures of points, that of most first, each with how many it has."""
+    found = collections.Counter(chosen.values())
+    said = [
+        f"{reference or 'none'} ({pages.count(number, 'point')})"
+        for reference, number in found.most_common(_SEVERAL)
+    ]
+    return ", ".join([*said, *(["..."] if len(found) > _SEVERAL else [])])
+
+
+def _choose(registry: str) -> pages.Code:
+    again = command("baseline", "promote", registry, "--to", "latest")
+    return pages.Code(again, "To make the latest the baseline:")
 
 
 def capture_document(
     capture: Capture, baselines: Sequence[Baseline], current: Mapping[str, str]
-) -> doc.Document:
+) -> pages.Document:
     """Returns one capture: what ran, on what, and how long it took."""
     arm = f", {capture.arm} arm" if capture.arm else ""
-    facts = {
-        "suite": capture.suite,
-        "run": f"{capture.run_id}{arm}, {capture.measured_at:%Y-%m-%d %H:%M} UTC",
-        "captured": f"{capture.captured_at:%Y-%m-%d %H:%M} UTC",
-        "code under test": code_under_test(capture.code),
-        "orbax-bench": code(capture.provenance),
-        "versions": versions(capture.provenance),
-        "machine": machine(capture.provenance),
-    }
-    elements: list[doc.Element] = [
-        doc.Heading(doc.Span(capture.reference), level=1),
-        doc.Facts(tuple((name, doc.Span(fact)) for name, fact in facts.items())),
-        doc.BLANK,
-    ]
-    for baseline in baselines:
-        chosen = current.get(baseline.point_id, "none") == capture.reference
-        elements += _point(baseline, "the baseline" if chosen else "")
-    return doc.Document(title=capture.reference, elements=tuple(elements))
+    chosen = sum(current.get(each.point_id) == capture.reference for each in baselines)
+    facts = (
+        f"Run: {capture.run_id}{arm}, {capture.measured_at:%Y-%m-%d %H:%M} UTC.",
+        f"Captured: {capture.captured_at:%Y-%m-%d %H:%M} UTC.",
+        f"Code under test: {code_under_test(capture.code)}.",
+        f"orbax-bench: {code(capture.provenance)}.",
+        f"Versions: {versions(capture.provenance)}.",
+        f"Machine: {machine(capture.provenance)}.",
+    )
+    points = pages.count(len(baselines), "point")
+    return pages.Document(
+        about=f"Capture {capture.reference}",
+        headline=pages.Callout(
+            "",
+            f"{capture.reference}: {points} of {capture.suite}, {chosen} of them the baseline.",
+        ),
+        summary=(_times(baselines), pages.Text(items=facts)),
+    )
 
 
 def promoted_document(
-    baselines: Sequence[Baseline], current: Mapping[str, str], promotions: Sequence[Promotion]
-) -> doc.Document:
-    """Returns how long each operation of the baselines took, and the last promotions."""
-    elements: list[doc.Element] = []
-    for baseline in baselines:
-        elements += _point(baseline, f"from {current.get(baseline.point_id, 'none')}")
-    rows = [
-        _row(
-            str(promotion.number),
-            f"{promotion.promoted_at:%Y-%m-%d %H:%M} UTC",
-            f"{promotion.by.get('user', UNKNOWN)} on {promotion.by.get('host', UNKNOWN)}",
-            _became(promotion),
-            promotion.note,
+    baselines: Sequence[Baseline],
+    current: Mapping[str, str],
+    promotions: Sequence[Promotion],
+    registry: str,
+) -> pages.Document:
+    """Returns how long each operation of the baselines took, and the promotions, newest first."""
+    rows = tuple(
+        pages.Row(
+            (
+                str(promotion.number),
+                f"{promotion.promoted_at:%Y-%m-%d %H:%M} UTC",
+                f"{promotion.by.get('user', UNKNOWN)} on {promotion.by.get('host', UNKNOWN)}",
+                _references(promotion.points),
+                promotion.note,
+            )
         )
-        for promotion in reversed(promotions[-_CHANGES:])
-    ]
-    headings = ("promotion", "when", "by", "what became the baseline", "note")
-    elements += [doc.BLANK, _table(headings, rows)]
-    if len(promotions) > _CHANGES:
-        earlier = f"and {len(promotions) - _CHANGES} earlier ones; --json has all."
-        elements.append(doc.Paragraph(earlier, "dim", fold="wrapped"))
-    return doc.Document(title="Baselines", elements=tuple(elements))
+        for promotion in reversed(promotions)
+    )
+    headings = pages.columns("promotion#", "when", "by", "what became the baseline~", "note~")
+    said = _promoted({point: reference for point, reference in current.items() if reference})
+    since = ""
+    if promotions:
+        last = promotions[-1]
+        note = f": {last.note}" if last.note else ""
+        since = f", since {last.promoted_at:%Y-%m-%d %H:%M} UTC{note}"
+    return pages.Document(
+        about=f"Baseline of {registry}",
+        headline=pages.Callout("", f"{said[0].upper()}{said[1:]}{since}."),
+        summary=(_times(baselines),),
+        following=None if promotions else _choose(registry),
+        details=(pages.Details("Promotions", (pages.Table(headings, rows),)),),
+    )
 
 
-def _point(baseline: Baseline, said: str) -> list[doc.Element]:
-    """Returns how long each operation of a point took."""
-    name = f"{baseline.records[0].point_name} {baseline.point_id} {said}".rstrip()
-    rows = [
-        _row(
-            operation,
-            str(len(times)),
-            doc.seconds(statistics.median(times)),
-            doc.percent(spread(times)),
-        )
-        for operation, times in seconds_per_repeat(baseline.records).items()
-    ]
-    table = _table(("operation", "n", "median", "spread"), rows, indented=True)
-    return [doc.Paragraph(doc.Span(name)), table]
+def _times(baselines: Sequence[Baseline]) -> pages.Table:
+    """Returns how long each operation of points took, in groups by point."""
+
+    def rows(baseline: Baseline) -> Iterator[pages.Row]:
+        name = f"{baseline.records[0].point_name} {baseline.point_id}"
+        for operation, times in seconds_per_repeat(baseline.records).items():
+            median, apart = pages.seconds(statistics.median(times)), pages.percent(spread(times))
+            yield pages.Row((operation, str(len(times)), median, apart), pages.code(name))
+
+    columns = pages.columns("operation`", "n#", "median#", "spread#")
+    return pages.Table(columns, tuple(row for each in baselines for row in rows(each)))
 
 
 def short(revision: str) -> str:
@@ -170,30 +197,6 @@ def machine(provenance: Mapping[str, Any]) -> str:
     return ", ".join([*said, *([] if storage == UNKNOWN else [str(storage)])])
 
 
-def _became(promotion: Promotion) -> str:
-    chosen = collections.Counter(promotion.points.values())
-    said = [
-        f"{reference or 'none'} ({count} point{'' if count == 1 else 's'})"
-        for reference, count in chosen.most_common(_SEVERAL)
-    ]
-    return ", ".join([*said, *(["..."] if len(chosen) > _SEVERAL else [])])
-
-
 def _block(provenance: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = provenance.get(name)
     return found if isinstance(found, Mapping) else {}
-
-
-def _row(*cells: str) -> doc.Row:
-    return doc.Row(tuple(map(doc.Span, cells)))
-
-
-def _table(
-    headings: Sequence[str], rows: Sequence[doc.Row], *, indented: bool = False
-) -> doc.Table:
-    numbers = ("points", "n", "median", "spread")
-    columns = (
-        doc.Column(name, "number" if name in numbers else "text", apart=name == "revision")
-        for name in headings
-    )
-    return doc.Table(tuple(columns), tuple(rows), indented=indented)

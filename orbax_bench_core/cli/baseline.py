@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orbax_bench_core.cli.arguments import AsJson
+from orbax_bench_core.cli.arguments import AsJson, ShowDetails
 from orbax_bench_core.cli.terminal import show as show_result
 from orbax_bench_core.exit_codes import Exit
 
@@ -63,8 +63,8 @@ def capture(
     orbax-bench baseline capture baselines results --label v0.12.8 --promote
     """
     from orbax_bench_core.baselines import capture_run, check_revision
-    from orbax_bench_core.document import count
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.pages import count
     from orbax_bench_core.records import RunDirectory
 
     place = _registry(registry, begins=True)
@@ -87,7 +87,9 @@ def capture(
 
 
 @app.command("list")
-def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
+def list_captures(
+    registry: RegistryPath, details: ShowDetails = False, as_json: AsJson = False
+) -> None:
     """List the captures, newest first, and the baseline.
 
     orbax-bench baseline list gs://bucket/baselines
@@ -100,7 +102,7 @@ def list_captures(registry: RegistryPath, as_json: AsJson = False) -> None:
         found = [capture.model_dump(mode="json") for capture in reversed(captures)]
         print(json.dumps({"captures": found, "baseline": current}, indent=2))
     else:
-        show_result(captures_document(captures, current))
+        show_result(captures_document(captures, current, registry), details=details)
 
 
 @app.command()
@@ -114,6 +116,7 @@ def show(
             "`latest`; by default the promoted one.",
         ),
     ] = None,
+    details: ShowDetails = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the baseline and its history, or one capture.
@@ -123,7 +126,6 @@ def show(
     orbax-bench baseline show baselines latest
     """
     from orbax_bench_core.baselines import capture_document, find_capture, promoted_document
-    from orbax_bench_core.errors import command
 
     place = _registry(registry)
     current = place.current()
@@ -133,21 +135,16 @@ def show(
             print(chosen.model_dump_json(indent=2))
             return
         points = place.of_capture(chosen)
-        show_result(capture_document(chosen, points, current))
+        show_result(capture_document(chosen, points, current), details=details)
         return
     promotions = place.promotions()
     if as_json:
         log = [promotion.model_dump(mode="json") for promotion in promotions]
         print(json.dumps({"baseline": current, "promotions": log}, indent=2))
         return
-    if not promotions:
-        show_result(
-            "no capture is the baseline yet; choose one: "
-            + command("baseline", "promote", registry, "--to", "latest")
-        )
-        return
     baselines = place.baselines((reference, point_id) for point_id, reference in current.items())
-    show_result(promoted_document(tuple(baselines), current, promotions))
+    document = promoted_document(tuple(baselines), current, promotions, registry)
+    show_result(document, details=details)
 
 
 @app.command()

@@ -184,8 +184,8 @@ def _write_schema(file: Path, *, force: bool) -> None:
 
 
 def _say_next(target: Path, points: int, repeats: int, question: str) -> None:
-    from orbax_bench_core.document import count
     from orbax_bench_core.errors import command
+    from orbax_bench_core.pages import count
 
     name = target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target
     verb = "run" if question == "options" else "ab"

@@ -5,17 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from orbax_bench_core.cli.arguments import NoLock, parse_size
-from orbax_bench_core.cli.terminal import installed, new_console
+from orbax_bench_core.cli.arguments import NoLock, ShowDetails, parse_size
+from orbax_bench_core.cli.terminal import installed, show, show_answer
 from orbax_bench_core.python_command import python_command
-
-if TYPE_CHECKING:
-    from orbax_bench_core.limits import Limits
 
 _EXTRAS = {"kfp": "kfp", "gcs": "gcsfs"}
 _OPTIONAL = frozenset({"libtpu", "torch"})
@@ -33,35 +29,53 @@ def doctor(
         str, typer.Option(help="Where checkpoints would go, for the free space there.")
     ] = ".",
 ) -> None:
-    """Say what this machine has, from devices to disk."""
-    from rich.markup import escape
-    from rich.table import Table
+    """Say whether this machine can measure.
 
+    It shows devices, memory, the disk, and which packages are installed.
+    """
+    from orbax_bench_core import pages
+    from orbax_bench_core.errors import command
     from orbax_bench_core.provenance import UNKNOWN, host_provenance, package_version
 
     facts = host_provenance()
-    table = Table("what", "found", show_header=False)
-    devices = _devices()
-    table.add_row("devices", devices)
-    for name, version in facts["versions"].items():
-        table.add_row(name, installed(version))
-    table.add_row("python", facts["python"])
-    table.add_row("host", f"{facts['host']['name']}, {facts['host']['kernel']}")
-    table.add_row("cpu", f"{facts['host']['cpu_count']} x {facts['host']['cpu']}")
-    table.add_row("memory", _memory())
-    table.add_row(f"disk at {path}", _disk(path))
+    versions, host = facts["versions"], facts["host"]
+    devices, memory, disk = _devices(), _memory(), _disk(path)
+    rows = [
+        ("devices", devices),
+        ("memory", memory),
+        (f"disk at {path}", disk),
+        ("cpu", f"{host['cpu_count']} x {host['cpu']}"),
+        ("host", f"{host['name']}, {host['kernel']}"),
+        ("python", facts["python"]),
+        ("packages", ", ".join(f"{name} {installed(v)}" for name, v in versions.items())),
+    ]
     for extra, distribution in _EXTRAS.items():
         version = package_version(distribution)
-        missing = escape(f"missing: pip install 'orbax-bench[{extra}]'")
-        table.add_row(f"extra {extra}", missing if version == UNKNOWN else version)
-    lacking = [
-        name
-        for name, version in facts["versions"].items()
-        if version == UNKNOWN and name not in _OPTIONAL
-    ]
-    if lacking or devices.startswith("none"):
-        table.add_row("verdict", "[red]cannot measure: see above[/]")
-    new_console().print(table)
+        missing = f"missing: pip install 'orbax-bench[{extra}]'"
+        rows.append((f"extra {extra}", missing if version == UNKNOWN else version))
+    lacking = [name for name, v in versions.items() if v == UNKNOWN and name not in _OPTIONAL]
+    reasons = [f"{name} is not installed" for name in lacking]
+    if devices.startswith("none"):
+        reasons.append(f"JAX has no device, {devices}")
+    first = pages.Code(command("init", "--synthetic"), "A first suite, which runs here.")
+    if reasons:
+        headline = pages.Callout("CANNOT MEASURE", "; ".join(reasons), "bad")
+    elif devices.startswith("unknown"):
+        headline = pages.Callout("UNKNOWN", devices.partition(": ")[2], "unsure")
+    else:
+        shortly = devices.partition(" (")[0]
+        headline = pages.Callout(
+            "", f"This machine can measure: {shortly}, memory {memory}, disk {disk}."
+        )
+    table = pages.Table(pages.columns("what", "found~"), tuple(map(pages.Row, rows)))
+    show(
+        pages.Document(
+            about="This machine",
+            headline=headline,
+            summary=(table,),
+            following=None if headline.word else first,
+        )
+    )
 
 
 def _devices() -> str:
@@ -97,7 +111,7 @@ def probe_devices() -> dict[str, Any] | str:
 def _memory() -> str:
     import psutil
 
-    from orbax_bench_core.document import num_bytes
+    from orbax_bench_core.pages import num_bytes
 
     memory = psutil.virtual_memory()
     return f"{num_bytes(memory.available)} free of {num_bytes(memory.total)}"
@@ -106,7 +120,7 @@ def _memory() -> str:
 def _disk(path: str) -> str:
     import psutil
 
-    from orbax_bench_core.document import num_bytes
+    from orbax_bench_core.pages import num_bytes
 
     try:
         usage = psutil.disk_usage(path)
@@ -136,6 +150,7 @@ def limits(
     dtype: Annotated[
         str, typer.Option(help="Type of the data, which decides how it compresses.")
     ] = "float32",
+    details: ShowDetails = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print every raw time as JSON.")] = False,
     no_lock: NoLock = False,
 ) -> None:
@@ -146,7 +161,7 @@ def limits(
     from orbax_bench_core.config import canonical
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import measuring_lock, to_stderr
-    from orbax_bench_core.limits import take_limits
+    from orbax_bench_core.limits import limits_document, take_limits
 
     num_bytes, known = parse_size(size), canonical(dtype)
     if known is None:
@@ -154,35 +169,4 @@ def limits(
     lock = contextlib.nullcontext() if no_lock else measuring_lock(to_stderr)
     with lock:
         found = take_limits(path, num_bytes, parallelism, _TIMEOUT_S, dtype=known)
-    if as_json:
-        print(found.model_dump_json(indent=2))
-    else:
-        _print_table(found)
-
-
-def _print_table(found: Limits) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from orbax_bench_core.document import num_bytes
-    from orbax_bench_core.limits import PROBE_HEADINGS, probe_cells
-
-    console = new_console(soft_wrap=not sys.stdout.isatty())
-    console.print(
-        f"{found.path}: {num_bytes(found.num_bytes)} of {found.dtype} in {found.num_threads} "
-        "parts at once",
-        markup=False,
-        highlight=False,
-    )
-    if found.capped_by:
-        console.print(f"[yellow]note:[/] {found.capped_by}")
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    for index, heading in enumerate(PROBE_HEADINGS):
-        table.add_column(heading, justify="right" if 0 < index < 3 else "left")
-    for result in found.probes:
-        table.add_row(*probe_cells(result))
-    console.print(table)
-    console.print(
-        f"[dim]Median of {max(len(result.seconds) for result in found.probes)} repeats, spread is "
-        f"the interquartile range over it; load average {found.surroundings.load_average:.2g}.[/]"
-    )
+    show_answer(found, limits_document(found), as_json=as_json, details=details)

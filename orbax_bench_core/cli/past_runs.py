@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 import typer
 
 from orbax_bench_core.cli import arguments, terminal
 from orbax_bench_core.cli.arguments import AsJson, ShowDetails, parse_size
 from orbax_bench_core.exit_codes import Exit, exit_code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.text import Text
-
-    from orbax_bench_core.lineage import Finding, Status
 
 PageWithFigures = Annotated[
     str | None, typer.Option(metavar="FILE", help="Also write a page with figures.")
@@ -279,19 +271,6 @@ def compare(
     raise typer.Exit(code)
 
 
-_MARKS: Final[dict[Status, tuple[str, str]]] = {
-    "unchanged": ("✓ unchanged", "green"),
-    "changed": ("✗ changed since", "red"),
-    "missing": ("✗ missing", "red"),
-    "not recorded": ("✗ not recorded", "red"),
-    "not trusted": ("✗ not trusted", "red"),
-    "not checked": ("", ""),
-    "unknown": ("? unknown", "yellow"),
-}
-_DIGITS: Final = len("sha256:") + 12
-_SHOWN: Final = 10
-
-
 def lineage(
     given: Annotated[
         str,
@@ -301,6 +280,7 @@ def lineage(
             "artifact in Vertex ML Metadata.",
         ),
     ],
+    details: ShowDetails = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     deep: Annotated[
         bool,
@@ -353,7 +333,8 @@ def lineage(
     recorded, a signature is invalid or by another key, or a file among the records cannot be read
     as one; 2 this has no lineage.
     """
-    from orbax_bench_core.lineage import BROKEN, is_unchanged, trace
+    from orbax_bench_core.lineage import BROKEN, is_unchanged, lineage_document, trace
+    from orbax_bench_core.records import RunDirectory
 
     findings = trace(given, endpoint, deep=deep, sign=sign, signed_by=signed_by)
     if as_json:
@@ -361,51 +342,10 @@ def lineage(
         said = {"given": given, "unchanged": is_unchanged(findings), "findings": listed}
         print(json.dumps(said, indent=2))
     else:
-        print_findings(findings)
+        run = given if RunDirectory(given).exists() else ""
+        document = lineage_document(findings, given, run=run, deep=deep)
+        terminal.show(document, details=details)
     if sign is not None and is_unchanged(findings) is False:
         print("error: not signed, for not all is as it was noted", file=sys.stderr)
     broken = any(finding.status in BROKEN or finding.left_out for finding in findings)
     raise typer.Exit(exit_code(incomplete=broken))
-
-
-def print_findings(findings: Sequence[Finding]) -> None:
-    """Prints what was found, a line each, and what to do where something was never recorded."""
-    console = terminal.results_console()
-    shown: collections.Counter[str] = collections.Counter()
-    for finding in findings:
-        shown[finding.what] += 1
-        if shown[finding.what] <= _SHOWN:
-            console.print(_line(finding), soft_wrap=True)
-    for what, count in shown.items():
-        if count > _SHOWN:
-            more = f"and {count - _SHOWN} more of {what}; --json has all"
-            terminal.print_plain(console, more)
-    for line in dict.fromkeys(line for finding in findings for line in finding.left_out):
-        terminal.print_plain(console, f"left out {line}")
-    if any(finding.status == "not recorded" for finding in findings):
-        terminal.print_plain(
-            console,
-            "What is not recorded was published by an earlier release, or never: `orbax-bench "
-            "report DIR` notes what is there now.",
-        )
-
-
-def _line(finding: Finding) -> Text:
-    from rich.text import Text
-
-    line = Text(f"{'  ' * finding.depth}{finding.what}", style="bold")
-    line.append(f" {finding.name}", style="not bold")
-    mark, style = _MARKS[finding.status]
-    if finding.compared:
-        mark = f"{mark.partition(' ')[0]} {finding.compared}"
-    if mark:
-        line.append(f"  {mark}", style=f"not bold {style}")
-    digest = finding.digest or finding.recorded
-    if digest not in ("", "unknown"):
-        line.append(f"  {digest[:_DIGITS]}", style="not bold cyan")
-    if finding.status == "changed":
-        line.append(f" was {finding.recorded[:_DIGITS]}", style="not bold cyan")
-    for name, value in finding.details.items():
-        short = value[:12] if len(value) == 64 and value.isalnum() else value
-        line.append(f"  {name} {short}", style="not bold dim")
-    return line

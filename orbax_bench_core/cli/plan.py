@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbax_bench_core.cli.arguments import AsJson, Html, Markdown, Override, parse_size
+from orbax_bench_core.cli.arguments import AsJson, Html, Markdown, Override, ShowDetails, parse_size
 from orbax_bench_core.cli.terminal import publish
 from orbax_bench_core.exit_codes import exit_code
 
@@ -45,13 +45,9 @@ def plan(
         int | None, typer.Option(min=1, help="Devices of one process of that mesh.")
     ] = None,
     ocdbt: Annotated[bool | None, typer.Option(help="Store arrays in OCDBT.")] = None,
-    zarr3: Annotated[bool | None, typer.Option("--zarr3/--zarr2", help="Version of Zarr.")] = None,
     compression: Annotated[bool | None, typer.Option(help="Compress with zstd.")] = None,
     replica_parallel: Annotated[
         bool | None, typer.Option(help="Have each replica write a part.")
-    ] = None,
-    separate_folder: Annotated[
-        bool | None, typer.Option(help="Put these parts into separate folders.")
     ] = None,
     chunk_bytes: Annotated[str | None, typer.Option(help="Largest chunk, such as 1MiB.")] = None,
     target_file_bytes: Annotated[
@@ -78,15 +74,16 @@ def plan(
     write_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
     read_speed: Annotated[float | None, typer.Option(help="Storage of one host, GiB/s.")] = None,
     override: Override = None,
+    details: ShowDetails = False,
     as_json: AsJson = False,
     html: Html = None,
     markdown: Markdown = None,
 ) -> None:
     """Predict a save, without a run and without an accelerator.
 
-    Parameters, bytes per device and host, files and bytes on storage, chunks, replicas, the most
-    host memory that a save and a load take, what each host reads to load onto another mesh, the
-    least time at a given speed, and what will fail.
+    Bytes per device and host and on storage, shards, replicas, the most host memory of a save and a
+    load, what each host reads to load onto another mesh, the least time at a given speed, and what
+    will fail.
 
     orbax-bench plan llama-8b+adamw --mesh data=16,fsdp=16 --devices-per-host 4
 
@@ -94,14 +91,12 @@ def plan(
 
     Exit codes: 0; 1 the save or the load will fail; 2 the source or the mesh cannot be used.
     """
-    from orbax_bench_core.plan import plan_source, plans_document
+    from orbax_bench_core.plan import plan_source, plans_document, read_source
 
     options = {
         "use_ocdbt": ocdbt,
-        "use_zarr3": zarr3,
         "use_compression": compression,
         "use_replica_parallel": replica_parallel,
-        "enable_replica_parallel_separate_folder": separate_folder,
         "chunk_byte_size": _size("--chunk-bytes", chunk_bytes),
         "target_file_size": _size("--target-file-bytes", target_file_bytes),
         "on_gcs": on_gcs or None,
@@ -109,18 +104,20 @@ def plan(
         "restore_concurrent_gb": restore_concurrent_gb,
         "compression_ratio": compression_ratio,
     }
+    found = read_source(source, tuple(override or ()))
     plans = plan_source(
-        source,
+        found,
+        suite_file=source,
         mesh=mesh,
         changes={name: value for name, value in options.items() if value is not None},
-        overrides=tuple(override or ()),
         devices_per_host=devices_per_host,
         restore_mesh=onto,
         restore_devices_per_host=onto_devices_per_host,
         speeds=_speeds(run, write_speed, read_speed),
     )
-    document = plans_document(plans, f"Plans of {source}")
-    publish(document, [plan.numbers() for plan in plans], html, markdown, as_json=as_json)
+    document = plans_document(plans, found, source)
+    numbers = [plan.numbers() for plan in plans]
+    publish(document, numbers, html, markdown, as_json=as_json, details=details)
     raise typer.Exit(exit_code(incomplete=any(plan.failures for plan in plans)))
 
 
@@ -187,6 +184,7 @@ def goodput(
     checkpoint: Annotated[
         str | None, typer.Option(metavar="PATH", help="A checkpoint of the job: tree and mesh.")
     ] = None,
+    details: ShowDetails = False,
     as_json: AsJson = False,
     html: Html = None,
     markdown: Markdown = None,
@@ -239,7 +237,8 @@ def goodput(
         "checkpoint": None if facts is None else dataclasses.asdict(facts),
         "strategies": json.loads(plan.table().to_json(orient="records")),
     }
-    publish(goodput_document(plan, log), found, html, markdown, as_json=as_json)
+    document = goodput_document(plan, log)
+    publish(document, found, html, markdown, as_json=as_json, details=details)
 
 
 _GIB = 2**30
@@ -264,6 +263,7 @@ def inspect(
     restore_concurrent_gb: Annotated[
         float | None, typer.Option(help="Most GiB in flight while loading.")
     ] = None,
+    details: ShowDetails = False,
     as_json: AsJson = False,
     html: Html = None,
     markdown: Markdown = None,
@@ -289,7 +289,8 @@ def inspect(
         devices_per_host=devices_per_host,
         restore_limit=None if limit is None else int(limit * _GIB),
     )
-    publish(inspection_document(found), found.numbers(), html, markdown, as_json=as_json)
+    document = inspection_document(found)
+    publish(document, found.numbers(), html, markdown, as_json=as_json, details=details)
     raise typer.Exit(exit_code(incomplete=bool(found.problems)))
 
 

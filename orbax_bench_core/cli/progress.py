@@ -8,8 +8,8 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 from rich.text import Text
 
-from orbax_bench_core.document import seconds, wait
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
+from orbax_bench_core.pages import seconds, wait
 from orbax_bench_core.records import Repeat
 
 _MARKS: Final = {"passed": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}

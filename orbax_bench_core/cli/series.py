@@ -19,10 +19,10 @@ from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, 
 from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
 from orbax_bench_core.config import PER_ARM, LoadedSuite, parse_suite
-from orbax_bench_core.document import count, wait
 from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.files import AnyPath
+from orbax_bench_core.pages import count, wait
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Comparison, publish_search, publish_verdicts
 from orbax_bench_core.steps.releases import (

@@ -10,7 +10,7 @@ import typer
 
 from orbax_bench_core.cli.arguments import MeasureFlags, output_option, takes_measure_flags
 from orbax_bench_core.cli.hosts import measure_by, measure_suite
-from orbax_bench_core.cli.terminal import print_plain, results_console
+from orbax_bench_core.cli.terminal import print_plain, results_console, show
 from orbax_bench_core.exit_codes import exit_code
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def soak(
 
 
 @takes_measure_flags(
-    without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "details")
+    without=("local_directory", "override", "notify", "junit", "verbose", "log_format")
 )
 def calibrate(
     places: Annotated[
@@ -263,27 +263,27 @@ def calibrate(
     if suite is None or output_directory is None:
         if not given:
             raise UserError("nothing to read: give run directories, or measure some with --suite")
-        raise typer.Exit(_read(given, save, as_json=flags.as_json))
+        raise typer.Exit(_read(given, save, flags))
 
     def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
         from orbax_bench_core.cli.series import make_runs
 
         stopped = make_runs(loaded, directory, minutes, how)
-        return stopped or _read([*given, directory], save, as_json=flags.as_json)
+        return stopped or _read([*given, directory], save, flags)
 
     measure_by(measure, suite, output_directory, flags, tells=False, stderr=True)
 
 
-def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
+def _read(places: Sequence[str], save: str | None, flags: MeasureFlags) -> int:
     """Shows what runs say of the gate and of the noise, and returns the exit code."""
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.analysis.noise import calibration_of
+    from orbax_bench_core.analysis.noise import calibration_document, calibration_of
 
     found = calibration_of(places)
     code = exit_code(incomplete=bool(found.left_out))
     if save is not None:
         passports.save(found.passport, save)
-    if as_json:
+    if flags.as_json:
         plain = {
             "tests": [test.model_dump(mode="json") for test in found.tests],
             "passport": found.passport.model_dump(mode="json"),
@@ -293,7 +293,8 @@ def _read(places: Sequence[str], save: str | None, *, as_json: bool) -> int:
         print(json.dumps(plain, indent=2))
         return code
     console = results_console()
-    found.show(console)
+    document = calibration_document(found, places, saved=save is not None)
+    show(document, console, details=flags.details)
     if save is not None:
         print_plain(console, f"Passport: {save}")
     return code

@@ -29,7 +29,7 @@ def expand(
 ) -> None:
     """List the sweep points of a suite without running anything."""
     from orbax_bench_core.config import load_suite
-    from orbax_bench_core.document import count
+    from orbax_bench_core.pages import count
     from orbax_bench_core.sweep import expand as expand_suite
 
     loaded = load_suite(suite, override or ())
@@ -162,8 +162,8 @@ def _show_orbax(names: Sequence[str] | None, *, as_json: bool) -> None:
     import itertools
     import textwrap
 
-    from orbax_bench_core.document import count
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.pages import count
     from orbax_bench_core.suite_files import orbax_coverage
 
     if names:

@@ -234,7 +234,13 @@ def write_page(
 
 
 def publish(
-    document: Document, numbers: Any, html: str | None, markdown: str | None, *, as_json: bool
+    document: pages.Document,
+    numbers: Any,
+    html: str | None,
+    markdown: str | None,
+    *,
+    as_json: bool,
+    details: bool,
 ) -> None:
     """Prints a document, or its numbers as JSON, and writes its pages where files were named."""
     write_page(document, html)
@@ -242,4 +248,4 @@ def publish(
     if as_json:
         print(json.dumps(numbers, indent=2))
     else:
-        show(document)
+        show(document, details=details)

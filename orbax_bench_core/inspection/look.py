@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core import plan
-from orbax_bench_core.document import num_bytes, seconds
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import Inventory, StoredCheckpoint, read_checkpoint, take_inventory
+from orbax_bench_core.pages import num_bytes, seconds
 
 if TYPE_CHECKING:
     import pandas as pd

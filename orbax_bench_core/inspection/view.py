@@ -1,163 +1,154 @@
-"""Document of an inspection: commit, damage, format, files, arrays, loads, advice."""
+"""Inspections for people: whether a checkpoint is whole, its format, its loads, and advice."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from orbax_bench_core import document as doc
+from orbax_bench_core import pages
+from orbax_bench_core.errors import command
 from orbax_bench_core.inspection.look import Inspection, by_writer
 
 _SHOWN: Final = 12
 _UNKNOWN: Final = "unknown"
+_UNREAD: Final = "No value was read: only a load finds a flipped bit in one."
 
 
-def inspection_document(found: Inspection) -> doc.Document:
+def inspection_document(found: Inspection) -> pages.Document:
     """Returns an inspection for people."""
-    elements: tuple[doc.Element, ...] = (
-        doc.Heading(f"Checkpoint {found.stored.path}", level=1),
-        *(doc.Paragraph(problem, "bad", mark="wrong:") for problem in found.problems),
-        *(doc.Paragraph(why, "unsure", mark="not loadable:") for why in found.stored.unloadable),
-        *(doc.Paragraph(note, "dim", mark="note:") for note in found.stored.notes),
-        doc.Facts((*_state(found), *_format(found))),
-        doc.Section("Files", (_files(found),)),
-        *((doc.Section("Arrays", _arrays(found)),) if found.stored.arrays else ()),
-        doc.Section("Loads", _loads(found)),
-        *((doc.Section("Advice", (doc.Items(found.advice),)),) if found.advice else ()),
-        doc.Paragraph(
-            "No value was read: a flipped bit in one is not seen here, but by a load.", "dim"
+    stored, wrong = found.stored, (*found.problems, *found.stored.unloadable)
+    sound = pages.Code(
+        command("init", "--checkpoint", stored.path), "A suite that measures how long it loads."
+    )
+    return pages.Document(
+        about=f"Checkpoint {stored.path}",
+        headline=_headline(found),
+        summary=(
+            pages.Text(items=wrong[1:], role="bad"),
+            pages.Text(items=(*_facts(found), *_loads(found), _UNREAD)),
+            pages.Section("Advice", (pages.Text(items=found.advice),)),
+        ),
+        following=None if wrong else sound,
+        details=(
+            pages.Details("Notes", (pages.Text(items=stored.notes),)),
+            pages.Details("Files", (_files(found),)),
+            pages.Details("Arrays", _arrays(found)),
+            pages.Details("Loads by number of hosts", (_hosts(found),)),
         ),
     )
-    return doc.Document(title=f"Checkpoint {found.stored.path}", elements=elements)
 
 
-def _state(found: Inspection) -> tuple[tuple[str, doc.Text], ...]:
+def _headline(found: Inspection) -> pages.Callout:
     stored = found.stored
-    took = _UNKNOWN if stored.save_s is None else doc.seconds(stored.save_s)
-    writers = _UNKNOWN if stored.processes is None else doc.count(stored.processes, "process")
-    return (
-        ("committed", stored.commit),
-        ("item", stored.item or "the root itself"),
-        ("saved", f"in {took}, by {writers.replace('processs', 'processes')}"),
-    )
+    kinds = ((found.problems, "NOT WHOLE"), (stored.unloadable, "NOT LOADABLE"))
+    for reasons, word in kinds:
+        if reasons:
+            more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+            return pages.Callout(word, f"{reasons[0]}{more}", "bad")
+    processes = stored.processes
+    by = "" if processes is None else f" by {pages.count(processes, 'process', 'processes')}"
+    took = "" if stored.save_s is None else f" in {pages.seconds(stored.save_s)}"
+    saved = f", saved{by}{took}" if by or took else ""
+    arrays = pages.count(sum(not array.is_scalar for array in stored.arrays), "array")
+    text = f"nothing is missing of {arrays} with {pages.num_bytes(found.array_bytes)}{saved}"
+    return pages.Callout("WHOLE", text, "good")
 
 
-def _format(found: Inspection) -> tuple[tuple[str, doc.Text], ...]:
-    stored = found.stored
+def _facts(found: Inspection) -> Iterator[str]:
+    stored, inventory = found.stored, found.inventory
+    yield f"Committed: {stored.commit}; item: {stored.item or 'the root itself'}."
     zarrs = [array.zarr for array in stored.arrays if array.zarr is not None]
     versions = sorted({f"Zarr {zarr.zarr_format}" for zarr in zarrs if zarr.zarr_format})
     codecs = sorted({zarr.compressor or "no compression" for zarr in zarrs})
-    ratio = "" if found.ratio is None else f", {found.ratio:.3g} of it on storage"
-    numbers = sum(array.is_scalar for array in stored.arrays)
-    more = f", {doc.count(numbers, 'number')}" if numbers else ""
-    more += f", {doc.count(len(stored.strings), 'string')}" if stored.strings else ""
     folders = "safetensors" if stored.is_safetensors else "a folder per array"
     place = "OCDBT" if stored.ocdbt else folders
+    ratio = "" if found.ratio is None else f", {found.ratio:.3g} of the bytes on storage"
+    yield f"Format: {', '.join([place, *versions, *codecs])}{ratio}."
+    files = pages.count(inventory.file_count, "file")
+    numbers = sum(array.is_scalar for array in stored.arrays)
+    counts = ((numbers, "number"), (len(stored.strings), "string"))
+    more = "".join(f", {pages.count(number, kind)}" for number, kind in counts if number)
+    yield f"Content: {files} with {pages.num_bytes(inventory.total_bytes)}{more}."
     writers = by_writer(stored)
-    facts: list[tuple[str, doc.Text]] = [
-        ("format", ", ".join([place, *versions, *codecs])),
-        (
-            "arrays",
-            f"{len(stored.arrays) - numbers} with {doc.num_bytes(found.array_bytes)}{ratio}{more}",
-        ),
-    ]
     if len(writers) > 1:
         low, high = min(writers.values()), max(writers.values())
-        each = f"{doc.num_bytes(low)} to {doc.num_bytes(high)}"
-        facts.append(("written", f"{each} by each of {len(writers)} databases"))
-    return tuple(facts)
+        each = f"{pages.num_bytes(low)} to {pages.num_bytes(high)}"
+        yield f"Written: {each} by each of {len(writers)} databases."
 
 
-def _files(found: Inspection) -> doc.Table:
+def _loads(found: Inspection) -> Iterator[str]:
+    if found.stored.is_safetensors:
+        yield "Of this format a load reads any range of bytes: only a measurement tells how much."
+    elif found.mesh is None:
+        yield "No mesh is known: give --mesh to see what hosts would read."
+    elif not found.reads:
+        yield "Nothing is left to load."
+    else:
+        reading, unfit = found.reads[0].reading, len(found.unfit)
+        most = pages.num_bytes(int(reading.most.max()))
+        need = pages.num_bytes(int(reading.need.max()))
+        yield (
+            f"A load onto {found.mesh.label} reads at most {most} on a host, which needs {need}; "
+            f"{unfit} of {len(found.stored.arrays)} arrays have chunks across shards."
+        )
+        if found.replicated_share is not None:
+            share = pages.percent(found.replicated_share)
+            yield f"{share} of all device memory holds another copy there."
+
+
+def _files(found: Inspection) -> pages.Table:
     inventory = found.inventory
-    columns = (
-        doc.Column("kind", "fixed"),
-        doc.Column("files", "number"),
-        doc.Column("bytes", "number"),
-    )
     rows = [
-        doc.Row((kind.replace("_", " "), f"{kept.files:,}", doc.num_bytes(kept.num_bytes)))
+        pages.Row((kind.replace("_", " "), f"{kept.files:,}", pages.num_bytes(kept.num_bytes)))
         for kind, kept in inventory.kinds.items()
     ]
-    whole = doc.Row(("all", f"{inventory.file_count:,}", doc.num_bytes(inventory.total_bytes)))
-    return doc.Table(columns, (*rows, whole))
+    whole = ("all", f"{inventory.file_count:,}", pages.num_bytes(inventory.total_bytes))
+    return pages.Table(pages.columns("kind", "files#", "bytes#"), (*rows, pages.Row(whole)))
 
 
-def _arrays(found: Inspection) -> tuple[doc.Element, ...]:
-    columns = (
-        doc.Column("array", apart=True),
-        doc.Column("shape", "fixed"),
-        doc.Column("dtype", "fixed", spare=True),
-        doc.Column("chunk", "fixed"),
-        doc.Column("chunks", "number"),
-        doc.Column("bytes", "number"),
-        doc.Column("stored", "number"),
-        doc.Column("ratio", "number", spare=True),
-    )
+def _arrays(found: Inspection) -> tuple[pages.Element, ...]:
+    headings = ("array`", "shape", "dtype", "chunk", "chunks#", "bytes#", "stored#", "ratio#")
     largest = sorted(found.stored.arrays, key=lambda array: -array.num_bytes)
     rows = []
     for array in largest[:_SHOWN]:
         zarr = array.zarr
         missing = f", {array.num_missing} missing" if array.num_missing else ""
-        ratio = array.stored_bytes / array.num_bytes if array.num_bytes else None
-        rows.append(
-            doc.Row(
-                (
-                    doc.Span(array.label, code=True),
-                    _UNKNOWN if zarr is None else _shape(zarr.shape),
-                    _UNKNOWN if zarr is None else zarr.dtype,
-                    _UNKNOWN if zarr is None else _shape(zarr.chunk_shape),
-                    f"{len(array.chunks)}{missing}",
-                    doc.num_bytes(array.num_bytes),
-                    doc.num_bytes(array.stored_bytes),
-                    "–" if ratio is None else f"{ratio:.3g}",
-                )
-            )
+        cells = (
+            array.label,
+            _UNKNOWN if zarr is None else _shape(zarr.shape),
+            _UNKNOWN if zarr is None else zarr.dtype,
+            _UNKNOWN if zarr is None else _shape(zarr.chunk_shape),
+            f"{len(array.chunks)}{missing}",
+            pages.num_bytes(array.num_bytes),
+            pages.num_bytes(array.stored_bytes),
+            f"{array.stored_bytes / array.num_bytes:.3g}" if array.num_bytes else "–",
         )
+        rows.append(pages.Row(cells))
     rest = len(largest) - _SHOWN
-    more = (doc.Paragraph(f"and {rest} smaller ones; --json has all", "dim"),) if rest > 0 else ()
-    return (doc.Table(columns, tuple(rows)), *more)
+    more = f"And {rest} smaller ones; `--json` has all." if rest > 0 else ""
+    return (pages.Table(pages.columns(*headings), tuple(rows)), pages.Text(more, "dim"))
 
 
 def _shape(shape: tuple[int, ...]) -> str:
     return "×".join(map(str, shape)) or "scalar"
 
 
-def _loads(found: Inspection) -> tuple[doc.Element, ...]:
-    if found.stored.is_safetensors:
-        said = "Of this format a load reads any range of bytes: only a measurement tells how much."
-        return (doc.Paragraph(said),)
-    if found.mesh is None:
-        return (doc.Paragraph("No mesh is known: give --mesh to see what hosts would read."),)
-    if not found.reads:
-        return (doc.Paragraph("Nothing is left that a load could be told of."),)
-    fit = f"{len(found.unfit)} of {len(found.stored.arrays)} arrays have chunks across shards"
-    share = "" if found.replicated_share is None else doc.percent(found.replicated_share)
-    columns = (
-        doc.Column("hosts", "number"),
-        doc.Column("devices each", "number"),
-        doc.Column("needs", "number"),
-        doc.Column("reads at least", "number"),
-        doc.Column("reads at most", "number"),
-        doc.Column("times what it needs", "fixed"),
-        doc.Column("memory at most", "number"),
-    )
+def _hosts(found: Inspection) -> pages.Table:
+    measured = ("needs", "reads at least", "reads at most", "times what it needs", "memory at most")
     rows = tuple(
-        doc.Row(
+        pages.Row(
             (
                 f"{reads.mesh.num_hosts:,}",
                 str(reads.mesh.devices_per_host),
-                doc.num_bytes(int(reads.reading.need.max())),
-                doc.num_bytes(int(reads.reading.least.max())),
-                doc.num_bytes(int(reads.reading.most.max())),
+                pages.num_bytes(int(reads.reading.need.max())),
+                pages.num_bytes(int(reads.reading.least.max())),
+                pages.num_bytes(int(reads.reading.most.max())),
                 _times(reads.reading.least_ratio, reads.reading.most_ratio),
-                doc.num_bytes(reads.memory),
+                pages.num_bytes(reads.memory),
             )
         )
         for reads in sorted(found.reads, key=lambda reads: reads.mesh.num_hosts)
     )
-    copies = f"{share} of all device memory holds another copy"
-    return (
-        doc.Facts((("mesh", found.mesh.label), ("chunk fit", fit), ("replicas", copies))),
-        doc.Table(columns, rows),
-    )
+    headings = (f"{each}#" for each in ("hosts", "devices each", *measured))
+    return pages.Table(pages.columns(*headings), rows)
 
 
 def _times(least: float, most: float) -> str:

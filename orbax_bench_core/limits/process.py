@@ -31,7 +31,13 @@ from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, user_cach
 from orbax_bench_core.limits import model
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.probes import timed
-from orbax_bench_core.limits.scratch import existing_directory, is_remote, scratch, write
+from orbax_bench_core.limits.scratch import (
+    MIN_BYTES,
+    existing_directory,
+    is_remote,
+    scratch,
+    write,
+)
 from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.records import Record, Run, RunDirectory
@@ -113,7 +119,7 @@ def ensure_limits(
 ) -> None:
     """Measures the limits of a run's storage, unless the run has them or has measured nothing.
 
-    As many bytes are moved as the largest checkpoint of the run has, up to 64 MiB, by as many parts
+    As many bytes are moved as the largest checkpoint of the run has, 1 to 64 MiB, by as many parts
     at once as its mesh has devices; TensorStore does nothing in a way in which no point of the run
     saves or loads. Limits that an earlier run measured on this machine and storage are taken where
     a short check agrees. A failure is said and otherwise changes nothing.
@@ -130,7 +136,8 @@ def _ensure(run: RunDirectory, say: Callable[[str], None], host: Host, *, again:
     if largest is None or not _num_bytes(largest):
         return
     asked: dict[str, Any] = {
-        "num_bytes": min(_num_bytes(largest), _MOST_BYTES),
+        # Of a small checkpoint the limit is the speed at the fewest bytes that can be measured.
+        "num_bytes": min(max(_num_bytes(largest), MIN_BYTES), _MOST_BYTES),
         "parallelism": largest.measured.num_devices,
         "dtype": _dtype(largest),
         "left_out": unasked(run.read_info().expansion.plain, str(run.root)),

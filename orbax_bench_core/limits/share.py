@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from orbax_bench_core.analysis.summary import ExtraColumns, MetricSummary, RunSummary
-from orbax_bench_core.document import percent
-from orbax_bench_core.limits.model import HostLimits, Limits, ProbeName, ProbeResult
+from orbax_bench_core.limits.model import HostLimits, Limits, ProbeName
 from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.measure import BYTES, PAGE_FAULTS
+from orbax_bench_core.pages import percent
 from orbax_bench_core.sweep import SweepPoint
 
 _HEADINGS: Final = ("limit", "of limit", "vs TensorStore")
-PROBE_HEADINGS: Final = ("probe", "GiB/s", "spread", "bounds")
 
 _LEGEND: Final = (
     "Limit: what the machine must do at least for the same bytes, and its share of the time; "
@@ -172,13 +171,6 @@ def _host_name(index: int, limits: Limits) -> str:
 def _cells(found: OperationLimits) -> tuple[str, ...]:
     overhead = _NOTHING if found.overhead is None else f"{found.overhead:.2f}x"
     return (PROBES[found.bound.probe].title, percent(found.bound.share), overhead)
-
-
-def probe_cells(result: ProbeResult) -> tuple[str, ...]:
-    """Returns one row of a table of limits, with the columns of `PROBE_HEADINGS`."""
-    speed = _NOTHING if result.gib_per_s is None else f"{result.gib_per_s:.3g}"
-    probe = PROBES[result.name]
-    return (probe.title, speed, percent(result.spread), result.reason or probe.bounds)
 
 
 def _kind(operation: str) -> _Kind | None:

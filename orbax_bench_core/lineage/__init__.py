@@ -34,3 +34,4 @@ from orbax_bench_core.lineage.manifest import compared_with as compared_with
 from orbax_bench_core.lineage.manifest import made_from_these_records as made_from_these_records
 from orbax_bench_core.lineage.manifest import note_ending as note_ending
 from orbax_bench_core.lineage.manifest import read_manifest as read_manifest
+from orbax_bench_core.lineage.view import lineage_document as lineage_document

@@ -1,10 +1,9 @@
-"""Plans that need no run: files, bytes, memory and time of a save, and goodput of a job.
+"""Plans that need no run: shards, bytes, memory and time of a save, and goodput of a job.
 
-A **plan** is arithmetic: it reads no value and starts no device. What a rule cannot decide is a
-range (`Amount`), with the reason.
+A **plan** is arithmetic: it reads no value and starts no device.
 """
 
-from orbax_bench_core.plan.layout import Amount, ArrayLayout, SaveLayout
+from orbax_bench_core.plan.layout import ArrayLayout, SaveLayout
 from orbax_bench_core.plan.meshes import PlanMesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.planning import (
@@ -12,6 +11,7 @@ from orbax_bench_core.plan.planning import (
     plan_checkpoint,
     plan_source,
     plan_suite,
+    read_source,
     speeds_of_run,
 )
 from orbax_bench_core.plan.reading import (
@@ -34,10 +34,9 @@ from orbax_bench_core.plan.trees import (
     tree_of_model,
     tree_of_stored,
 )
-from orbax_bench_core.plan.view import plan_document, plans_document
+from orbax_bench_core.plan.view import plans_document
 
 __all__ = [
-    "Amount",
     "ArrayLayout",
     "MemoryBounds",
     "Plan",
@@ -55,13 +54,13 @@ __all__ = [
     "options_of",
     "orbax_save_count",
     "plan_checkpoint",
-    "plan_document",
     "plan_shardings",
     "plan_source",
     "plan_suite",
     "plans_document",
     "read_cost",
     "read_mesh",
+    "read_source",
     "saved_mesh",
     "speeds_of_run",
     "tree_of_config",

@@ -1,4 +1,4 @@
-"""Storage options of a plan: what decides files and chunks of a save by Orbax."""
+"""Storage options of a plan: what decides chunks and bytes of a save by Orbax."""
 
 import ast
 import dataclasses
@@ -25,10 +25,8 @@ def orbax_defaults() -> Mapping[str, Any]:
     """
     found: dict[str, Any] = {
         "use_ocdbt": True,
-        "use_zarr3": True,
         "use_compression": True,
         "use_replica_parallel": None,
-        "enable_replica_parallel_separate_folder": False,
         "chunk_byte_size": None,
         "ocdbt_target_data_file_size": None,
     }
@@ -63,11 +61,9 @@ class StorageOptions:
 
     Attributes:
         use_ocdbt: Store arrays in OCDBT, a database of few files, rather than a folder per array.
-        use_zarr3: Store arrays as Zarr v3 rather than v2.
         use_compression: Compress array data with zstd.
         use_replica_parallel: Have each replica write a part of a replicated array; Orbax does so
             by default, except where JAX_PLATFORMS names GPUs.
-        enable_replica_parallel_separate_folder: Give each replica's part a folder of its own.
         chunk_byte_size: Largest chunk of an array on storage, in bytes; None takes one per shard.
         target_file_size: Bytes from which on OCDBT begins another data file, 0 for never; None for
             Orbax's own: 2 GiB, or 400 MiB on Cloud Storage.
@@ -79,12 +75,8 @@ class StorageOptions:
     """
 
     use_ocdbt: bool = _as_orbax("use_ocdbt")
-    use_zarr3: bool = _as_orbax("use_zarr3")
     use_compression: bool = _as_orbax("use_compression")
     use_replica_parallel: bool = _as_orbax("use_replica_parallel")
-    enable_replica_parallel_separate_folder: bool = _as_orbax(
-        "enable_replica_parallel_separate_folder"
-    )
     chunk_byte_size: int | None = _as_orbax("chunk_byte_size")
     target_file_size: int | None = _as_orbax("ocdbt_target_data_file_size")
     on_gcs: bool = False
@@ -96,16 +88,8 @@ class StorageOptions:
         """Refuses what Orbax or this arithmetic cannot take.
 
         Raises:
-            UserError: A number is out of range, or two options contradict each other.
+            UserError: A number is out of range.
         """
-        if self.enable_replica_parallel_separate_folder and not (
-            self.use_replica_parallel and self.use_ocdbt
-        ):
-            raise UserError(
-                "enable_replica_parallel_separate_folder needs use_replica_parallel and "
-                "use_ocdbt: only replicas that write in parallel into OCDBT have separate "
-                "folders"
-            )
         for name, least in (("chunk_byte_size", 1), ("target_file_size", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -123,11 +107,6 @@ class StorageOptions:
         return _GCS_TARGET if self.on_gcs else _LOCAL_TARGET
 
     @property
-    def chunk_overhead(self) -> int:
-        """Bytes that a chunk has beside its values: index and checksum of a Zarr 3 shard."""
-        return 20 if self.use_zarr3 else 0
-
-    @property
     def save_limit(self) -> int | None:
         """Most bytes in flight while saving; None sets no limit."""
         return _bytes(self.save_concurrent_gb)
@@ -142,12 +121,10 @@ class StorageOptions:
         """The options for people."""
         parts = [
             "OCDBT" if self.use_ocdbt else "a folder per array",
-            "Zarr 3" if self.use_zarr3 else "Zarr 2",
             "zstd" if self.use_compression else "no compression",
         ]
         if self.use_replica_parallel:
-            folder = " in folders of their own" * self.enable_replica_parallel_separate_folder
-            parts.append(f"replicas write in parallel{folder}")
+            parts.append("replicas write in parallel")
         if self.chunk_byte_size is not None:
             parts.append(f"chunks of at most {self.chunk_byte_size} B")
         return ", ".join(parts)

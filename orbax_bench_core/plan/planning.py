@@ -1,4 +1,4 @@
-"""Plan of a save and a load, also of files: files, bytes, memory and time by tree and mesh."""
+"""Plan of a save and a load: shards, bytes, memory and time by tree and mesh."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.limits import read
-from orbax_bench_core.plan.layout import Amount, SaveLayout, predict
+from orbax_bench_core.plan.layout import SaveLayout, predict
 from orbax_bench_core.plan.meshes import PlanMesh, make_mesh, read_mesh
 from orbax_bench_core.plan.options import StorageOptions, options_of
 from orbax_bench_core.plan.reading import (
@@ -113,19 +113,10 @@ class Plan:
         return 1 - self.tree.num_bytes / held if held else 0.0
 
     @property
-    def files(self) -> Amount:
-        """Files of the checkpoint."""
-        return self.layout.files
-
-    @property
     def stored_bytes(self) -> int | None:
-        """Bytes of the checkpoint; None with compression whose ratio is not known."""
-        layout, options = self.layout, self.options
-        if not options.use_compression:
-            return layout.num_bytes
-        if options.compression_ratio is None:
-            return None
-        return round(self.tree.num_bytes * options.compression_ratio) + layout.metadata_bytes
+        """Bytes of all values on storage; None with compression whose ratio is not known."""
+        ratio = self.options.compression_ratio if self.options.use_compression else 1.0
+        return None if ratio is None else round(self.tree.num_bytes * ratio)
 
     def arrays(self) -> pd.DataFrame:
         """Returns a row per array: shapes, chunks, replicas and bytes."""
@@ -134,19 +125,18 @@ class Plan:
         rows = []
         for array in self.layout.arrays:
             row = {field.name: getattr(array, field.name) for field in dataclasses.fields(array)}
-            del row["folder"]
             rows.append({**row, "spec": str(list(array.spec))})
         return pd.DataFrame(rows)
 
     def hosts(self) -> pd.DataFrame:
         """Returns a row per host that saves, and with the same mesh for loading also what it reads.
 
-        Columns: `written_bytes` and `chunks`; `needed_bytes`, `read_bytes_least` and
-        `read_bytes_most` where as many hosts load.
+        Columns: `written_bytes`; `needed_bytes`, `read_bytes_least` and `read_bytes_most` where as
+        many hosts load.
         """
         import pandas as pd
 
-        columns = {"written_bytes": self.layout.host_bytes, "chunks": self.layout.host_chunks}
+        columns = {"written_bytes": self.layout.host_bytes}
         if self.restore_mesh.num_hosts == self.mesh.num_hosts:
             columns["needed_bytes"] = self.reading.need
             columns["read_bytes_least"] = self.reading.least
@@ -160,7 +150,7 @@ class Plan:
 
     def summary(self) -> dict[str, Any]:
         """Returns all numbers that are no column, by name; sizes in bytes."""
-        host, files = self.layout.host_bytes, self.files
+        host = self.layout.host_bytes
         return {
             "tree": self.tree.label,
             "mesh": self.mesh.label,
@@ -175,14 +165,7 @@ class Plan:
             "host_bytes_written_most": int(host.max()),
             "host_bytes_written_least": int(host.min()),
             "replicated_share": self.replicated_share,
-            "files": files.expected,
-            "files_least": files.least,
-            "files_most": files.most,
-            "files_are_exact": files.is_exact,
             "stored_bytes": self.stored_bytes,
-            "stored_bytes_most": self.layout.num_bytes,
-            "metadata_bytes": self.layout.metadata_bytes,
-            "chunks": sum(array.num_chunks for array in self.layout.arrays),
             "restore_mesh": self.restore_mesh.label,
             "read_amplification_least": self.reading.least_ratio,
             "read_amplification_most": self.reading.most_ratio,
@@ -192,7 +175,7 @@ class Plan:
             "save_s_least": self.time.save_s,
             "load_s_least": self.time.load_s,
             "failures": list(self.failures),
-            "notes": [*self.layout.reasons, *self.notes],
+            "notes": list(self.notes),
         }
 
 
@@ -210,8 +193,8 @@ def plan_checkpoint(
     """Plans a save of a tree from a mesh, and its load onto the same or another.
 
     Args:
-        source: A `checkpoint_config`, a spec, a preset by its label (`llama-8b@0.1+adamw`), a Flax
-            NNX factory (`module:factory`) or the path of a checkpoint.
+        source: A `checkpoint_config`, a spec, or what `read_source` reads: a suite has plans of its
+            own.
         mesh: Size of each axis, outermost first, as text (`data=16,fsdp=16`) or mapping; None for
             the mesh of a checkpoint, or one device.
         devices_per_host: Devices of one process; None for all, where these are at most eight.
@@ -226,7 +209,7 @@ def plan_checkpoint(
         UserError: The source cannot be read, or the mesh cannot hold an array.
     """
     options, speeds = options or StorageOptions(), speeds or Speeds()
-    config = config_of(source)
+    config = _config_of(source)
     found = _mesh(mesh, devices_per_host, "--mesh")
     stored = None
     if config.path is not None:
@@ -271,32 +254,60 @@ def plan_tree(
             *(f"this checkpoint cannot be loaded: {problem}" for problem in tree.problems),
             *foretold(layout, reading, options),
         ),
-        notes=tuple(_notes(tree, layout, dict.fromkeys((mesh, target)), options)),
+        notes=(*tree.notes, *_notes(tree, dict.fromkeys((mesh, target)))),
     )
 
 
-def config_of(source: CheckpointConfig | Spec | str) -> CheckpointConfig:
-    """Returns the checkpoint that a source names as a `checkpoint_config`."""
+def read_source(source: str, overrides: tuple[str, ...] = ()) -> LoadedSuite | CheckpointConfig:
+    """Reads what is to be planned, as a command line names it.
+
+    Args:
+        source: A suite file, a file with a spec or a `checkpoint_config`, a preset by its label
+            (`llama-8b@0.1+adamw`), a Flax NNX factory (`module:factory`) or the path of a
+            checkpoint.
+        overrides: Values in place of those of a suite file, each `KEY.PATH=VALUE`.
+
+    Raises:
+        UserError: It cannot be read, or it is no suite and there are overrides.
+    """
+    data = _read(source) if source.endswith(_SUFFIXES) else None
+    if data is not None and {"benchmarks", "suite_name"} & set(data):
+        return load_suite(source, overrides)
+    if overrides:
+        raise UserError(f"--override changes a suite file, which {source!r} is not")
+    if data is not None:
+        inner = data.get("checkpoint_config", data)
+        is_config = isinstance(inner, dict) and any(
+            isinstance(inner.get(name), dict if name == "spec" else str) for name in _SOURCES
+        )
+        return _checked(inner if is_config else {"spec": inner}, file=source)
+    if os.path.isdir(source):  # noqa: PTH112 - of a name too long, pathlib raises
+        return _checked({"path": str(Path(source).resolve())}, key=source)
+    if "/" in source:
+        return _checked({"path": source}, key=source)
+    return _checked({"nnx": source} if ":" in source else _preset(source), key=source)
+
+
+def _config_of(source: CheckpointConfig | Spec | str) -> CheckpointConfig:
     if isinstance(source, CheckpointConfig):
         return source
     if not isinstance(source, str):
-        fields: Mapping[str, Any] = {"spec": source}
-    elif "/" in source:
-        fields = {"path": source}
-    else:
-        fields = {"nnx": source} if ":" in source else _preset(source)
-    return checked_config(fields, key=str(source)[:80])
+        return _checked({"spec": source})
+    found = read_source(source)
+    if isinstance(found, LoadedSuite):
+        raise UserError(f"{source!r} is a suite, which has several plans: give it to `plan_suite`")
+    return found
 
 
-def checked_config(fields: Mapping[str, Any], *, key: str = "", file: str = "") -> CheckpointConfig:
-    """Returns a `checkpoint_config`, of which a message names key and file if it is none."""
+def _checked(fields: Mapping[str, Any], *, key: str = "", file: str = "") -> CheckpointConfig:
+    """Returns a `checkpoint_config`; if it is none, a message names its key or file."""
     try:
         return CheckpointConfig(**fields)
     except pydantic.ValidationError as error:
         message = explain(error.errors()[0], CheckpointConfig.model_fields)
     except ValueError as error:  # a spec that cannot be read
         message = str(error)
-    raise UserError(Problem(message, key=key, file=file))
+    raise UserError(Problem(message, key=key[:80], file=file))
 
 
 def _preset(label: str) -> dict[str, Any]:
@@ -330,19 +341,10 @@ def _mesh(mesh: Mesh, devices_per_host: int | None, flag: str) -> PlanMesh | Non
     return make_mesh(tuple(mesh), tuple(mesh.values()), devices_per_host, flag=flag)
 
 
-def _notes(
-    tree: PlannedTree, layout: SaveLayout, places: Iterable[PlanMesh], options: StorageOptions
-) -> Iterator[str]:
-    yield from tree.notes
+def _notes(tree: PlannedTree, places: Iterable[PlanMesh]) -> Iterator[str]:
     for place in places:
         if missing := unknown_axes(tree.arrays, place):
             yield f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
-    if options.use_replica_parallel and any(array.replicas > 1 for array in layout.arrays):
-        yield (
-            "each replica of an array writes a part; where JAX_PLATFORMS names GPUs, Orbax does so "
-            "only if it is told to (use_replica_parallel=True): --no-replica-parallel plans its "
-            "default there"
-        )
 
 
 def speeds_of_run(directory: str) -> Speeds:
@@ -367,41 +369,30 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def plan_source(
-    source: str,
+    source: LoadedSuite | CheckpointConfig,
     *,
-    mesh: Mesh = None,
     changes: Mapping[str, Any] | None = None,
-    overrides: tuple[str, ...] = (),
+    suite_file: str = "",
     **places: Any,
 ) -> tuple[Plan, ...]:
-    """Plans what a command line names.
+    """Plans what `read_source` has read.
 
     Args:
-        source: A suite file, a file with a spec or a `checkpoint_config`, a preset by its label, a
-            Flax NNX factory or the path of a checkpoint.
-        mesh: As for `plan_checkpoint`; takes the place of a suite's meshes.
+        source: A suite, or the checkpoint.
         changes: Storage options; they take the place of those of a suite's points.
-        overrides: Values in place of those of a suite file, each `KEY.PATH=VALUE`.
+        suite_file: A factory's module may lie next to it; a suite has its own.
         **places: Further arguments of `plan_checkpoint`.
 
     Returns:
-        One plan, or several where a suite sweeps over what decides the layout.
+        One plan, or several where a suite sweeps over what decides shards and bytes.
 
     Raises:
-        UserError: The source cannot be read, or a mesh cannot hold an array.
+        UserError: It cannot be read, or a mesh cannot hold an array.
     """
-    if source.endswith(_SUFFIXES):
-        data = _read(source)
-        if {"benchmarks", "suite_name"} & set(data):
-            return plan_suite(load_suite(source, overrides), mesh=mesh, changes=changes, **places)
-        config = _config(source, data)
-    else:
-        is_folder = os.path.isdir(source)  # noqa: PTH112 - of a name too long, pathlib raises
-        config = config_of(str(Path(source).resolve()) if is_folder else source)
-    if overrides:
-        raise UserError(f"--override changes a suite file, which {source!r} is not")
+    if isinstance(source, LoadedSuite):
+        return plan_suite(source, changes=changes, **places)
     options = StorageOptions(**(changes or {}))
-    return (plan_checkpoint(config, mesh=mesh, options=options, suite_file=source, **places),)
+    return (plan_checkpoint(source, options=options, suite_file=suite_file, **places),)
 
 
 def plan_suite(
@@ -457,12 +448,3 @@ def _read(file: str) -> dict[str, Any]:
         message = f"a suite or a spec is a mapping, got {type(found).__name__}"
         raise UserError(Problem(message, file=file))
     return found
-
-
-def _config(file: str, data: dict[str, Any]) -> CheckpointConfig:
-    """Returns a file's `checkpoint_config`, its spec, or the tree that it is."""
-    inner = data.get("checkpoint_config", data)
-    is_config = isinstance(inner, dict) and any(
-        isinstance(inner.get(name), dict if name == "spec" else str) for name in _SOURCES
-    )
-    return checked_config(inner if is_config else {"spec": inner}, file=file)

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import ShardingEntry
-from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import Problem, UserError
+from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.plan.layout import SaveLayout
 from orbax_bench_core.plan.meshes import PlanMesh, named
 from orbax_bench_core.plan.options import StorageOptions

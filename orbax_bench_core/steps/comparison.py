@@ -18,9 +18,9 @@ from orbax_bench_core.analysis.verdicts import (
     write_verdicts,
 )
 from orbax_bench_core.config import GateConfig, LoadedSuite, load_suite, parse_suite, with_keys
-from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session, run_pairs, silent
+from orbax_bench_core.pages import count
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measuring, perform
 from orbax_bench_core.steps.reporting import publish_verdicts

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from orbax_bench_core import execute
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
-from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, silent
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.leases import batch_name
+from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.records import Heartbeat, RunDirectory
 from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
 

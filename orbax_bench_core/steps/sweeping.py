@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core.config import LoadedSuite
-from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
 from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.pages import count
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points, perform
 

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Final, Literal
 
 from orbax_bench_core import config, plan
-from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError, command, did_you_mean
+from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.suite_files.schema import modeline
 
 SCHEMA_FILE: Final = "orbax-bench.schema.json"

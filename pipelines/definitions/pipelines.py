@@ -5,7 +5,7 @@ from rich.console import Console
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
-from orbax_bench_core.analysis.noise import calibration_of
+from orbax_bench_core.analysis.noise import calibration_document, calibration_of
 from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
 from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts, verdicts_document
 from orbax_bench_core.document import print_document
@@ -113,7 +113,8 @@ def conclude_calibration(finished: Finished, console: Console) -> int:
     if finished.failure is not None:
         return Exit.FAILED
     earlier = finished.arguments["earlier"]
-    calibration_of([finished.directory, *([earlier] if earlier else [])]).show(console)
+    found = calibration_of([finished.directory, *([earlier] if earlier else [])])
+    pages.print_document(calibration_document(found), console)
     return 0
 
 

@@ -1,6 +1,7 @@
 """`orbax-bench baseline`: capture, list, show, promote, compare."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.paired_runs import (  # noqa: F401 - fixtures
     make_separate_run,
 )
 from tests.support.repositories import git, repository  # noqa: F401 - fixtures
+from tests.support.shown import assert_accepted
 
 
 @pytest.fixture
@@ -44,6 +46,27 @@ def test_the_arm_of_a_paired_run_can_be_chosen(baseline, make_paired_run, make_p
     (found,) = json.loads(baseline("list", "reg", "--json").out)["captures"]
     assert found["arm"] == "baseline"
     assert [point["point_id"] for point in found["points"]] == [pair.arm("baseline").id]
+
+
+def test_a_registry_says_first_what_is_the_baseline(filled):
+    said = filled("list", "reg").out
+    assert "6 captures; the baseline is v0/" in said
+    assert len(said.splitlines()) <= 20
+    assert "a suite" in filled("list", "reg", "--details").out
+    said = filled("show", "reg").out
+    assert re.search(r"The baseline is v0/\S+ \(1 point\), since .* UTC: the first\.", said)
+    assert re.search(r"save +6 +993 ms +2 %", said)
+    assert "v0/" in filled("show", "reg", "--details").out.partition("Promotions")[2]
+    shown = filled("show", "reg", "v3").out
+    assert re.search(r"v3/\S+: 1 point of a suite, 0 of them the baseline\.", shown)
+
+
+def test_a_registry_without_a_baseline_says_how_to_choose_one(baseline, make_separate_run):
+    baseline("capture", "reg", make_separate_run(0).root)
+    for words in (("list", "reg"), ("show", "reg")):
+        said = baseline(*words).out
+        assert "one is the baseline yet" in said
+        assert_accepted(said)
 
 
 def test_undoing_a_promotion(filled):

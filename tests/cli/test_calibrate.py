@@ -7,6 +7,7 @@ import pytest
 
 from orbax_bench_core.cli import series
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
+from tests.support.shown import assert_accepted
 
 
 @pytest.fixture
@@ -26,7 +27,10 @@ def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_r
         assert sum(row[word] for word in words) == pytest.approx(1.0)
     assert power[0.0]["REGRESSION"] <= 0.01
     assert power[0.5]["PASS"] == 0.0
-    text = calibrate(place).out
+    said = calibrate(place).out
+    assert len(said.splitlines()) <= 20
+    assert_accepted(said)
+    text = calibrate(place, "--details").out
     assert "REGRESSION / PASS / INCONCLUSIVE in percent of comparisons of up to 60" in text
     cells = [f"{100 * row['REGRESSION']:.0f} / " for row in power.values()]
     (line,) = [line for line in text.splitlines() if line.count(" / ") == 2 * len(power)]
@@ -36,7 +40,7 @@ def test_the_power_at_the_noise_of_the_suite_is_a_table(calibrate, make_paired_r
 def test_several_workers_tell_how_much_they_differ(calibrate, make_paired_run, make_point):
     pair = make_point(candidate=make_point(options={"a": 1}))
     runs = [make_paired_run(day, pair=pair, blocks=10).root for day in range(12)]
-    text = calibrate(*runs).out
+    text = calibrate(*runs, "--details").out
     assert "save, the ratio of two options, one worker to the next: " in text
     assert "12 workers with 10 operations each" in text
 
@@ -58,7 +62,7 @@ def measured(monkeypatch, make_paired_run):
 def test_a_suite_is_measured_against_itself_in_workers_of_their_own(
     calibrate, measured, write_suite
 ):
-    done = calibrate("--suite", write_suite(), "-o", "aa", "--minutes", "0")
+    done = calibrate("--suite", write_suite(), "-o", "aa", "--minutes", "0", "--details")
     assert done.code == 0, done.err
     (run,) = measured
     assert run.folder.endswith("aa/aa_000")

@@ -3,6 +3,7 @@
 import pytest
 
 from orbax_bench_core.cli import machine
+from tests.support.shown import assert_accepted
 
 
 @pytest.fixture
@@ -12,21 +13,25 @@ def without_jax(monkeypatch):
 
 
 def row(outcome, name):
-    (line,) = [line for line in outcome.out.splitlines() if line.startswith(f"│ {name} ")]
-    return line.split("│")[2].strip()
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith(f"{name} ")]
+    return line.removeprefix(name).strip()
 
 
 @pytest.mark.slow
 def test_devices_are_those_of_jax(orbax_bench):
-    assert row(orbax_bench("doctor"), "devices") == (
-        "8 x cpu (cpu; more are simulated as a mesh needs them)"
-    )
+    outcome = orbax_bench("doctor")
+    assert row(outcome, "devices") == "8 x cpu (cpu; more are simulated as a mesh needs them)"
+    assert "This machine can measure: 8 x cpu, memory " in outcome.out
+    assert len(outcome.out.splitlines()) <= 20
+    assert_accepted(outcome.out)
 
 
 def test_devices_for_which_jax_waits_for_ever_are_unknown(orbax_bench, monkeypatch):
     monkeypatch.setattr(machine, "_PROBE", "import time; time.sleep(60)")
     monkeypatch.setattr(machine, "_PROBE_S", 0.1)
-    assert row(orbax_bench("doctor"), "devices").startswith("unknown: JAX did not answer")
+    outcome = orbax_bench("doctor")
+    assert row(outcome, "devices").startswith("unknown: JAX did not answer")
+    assert "? UNKNOWN: JAX did not answer" in outcome.out
 
 
 @pytest.mark.usefixtures("without_jax")
@@ -52,7 +57,8 @@ def test_a_machine_on_which_jax_does_not_start_cannot_measure(orbax_bench, monke
     monkeypatch.setattr(machine, "_PROBE", "raise RuntimeError('no devices')")
     outcome = orbax_bench("doctor")
     assert row(outcome, "devices") == "none: RuntimeError: no devices"
-    assert row(outcome, "verdict") == "cannot measure: see above"
+    assert "✗ CANNOT MEASURE: JAX has no device, none: RuntimeError: no devices" in outcome.out
+    assert "Next:" not in outcome.out
 
 
 @pytest.mark.usefixtures("without_jax")
@@ -66,6 +72,6 @@ def test_a_machine_without_jax_cannot_measure(orbax_bench, monkeypatch):
     host_provenance.cache_clear()
     outcome = orbax_bench("doctor")
     host_provenance.cache_clear()
-    assert row(outcome, "verdict") == "cannot measure: see above"
-    assert row(outcome, "jax") == "not installed"
+    assert "✗ CANNOT MEASURE: jax is not installed" in outcome.out
+    assert "jax not installed" in row(outcome, "packages")
     assert "unknown" not in outcome.out

@@ -8,6 +8,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits import PROBES, Limits
 from tests.support.disks import small_disk
 from tests.support.processes import run_cli
+from tests.support.shown import assert_accepted
 
 MIB = 1 << 20
 
@@ -37,15 +38,12 @@ def test_other_sizes_are_refused_with_what_is_allowed(text):
 
 
 @pytest.mark.slow
-def test_the_table_has_a_row_per_probe(tmp_path):
+def test_speeds_are_told_in_a_sentence(tmp_path):
     done = limits("--path", tmp_path, "--size", "4MiB", "--parallelism", 2)
     assert (done.returncode, done.stderr) == (0, "")
-    first, *lines = done.stdout.splitlines()
-    assert first == f"{tmp_path}: 4 MiB of float32 in 2 parts at once"
-    assert "note" not in done.stdout
-    rows = [line for line in lines if line.startswith("TensorStore")]
-    assert len(rows) == 6
-    assert "CPU devices" in next(line for line in lines if line.startswith("host to device"))
+    assert f"{tmp_path}: files are written at " in done.stdout
+    assert len(done.stdout.splitlines()) <= 20
+    assert_accepted(done.stdout)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """`orbax-bench lineage`."""
 
 import json
+import re
 import shutil
 import time
 import tomllib
@@ -14,6 +15,7 @@ from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import publish, publish_verdicts
 from orbax_bench_core.steps.pipeline import finish
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.shown import assert_accepted
 
 STORED = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
 
@@ -109,9 +111,11 @@ def flip(file):
 def test_arrays_that_were_not_read_are_not_called_unchanged(orbax_bench, run, checkpoint):
     flip(checkpoint / "arrays")
     outcome = orbax_bench("lineage", run.root)
-    line = next(line for line in outcome.out.splitlines() if f"checkpoint {checkpoint}" in line)
-    assert "? " + NOT_READ in line
-    assert "✓" not in line
+    line = next(line for line in outcome.out.splitlines() if str(checkpoint) in line)
+    assert line.rstrip().endswith(NOT_READ)
+    assert "? UNKNOWN: nothing differs, but not all was read: " in outcome.out
+    assert len(outcome.out.splitlines()) <= 20
+    assert_accepted(outcome.out)
     found = json.loads(orbax_bench("lineage", run.root, "--json").out)
     assert (outcome.code, found["unchanged"]) == (0, "unknown")
 
@@ -203,7 +207,8 @@ def test_a_page_that_was_put_beside_the_records_is_named(orbax_bench, run):
     (run.root / "verdicts.html").write_text("PASS")
     outcome = orbax_bench("lineage", run.root)
     assert outcome.code == 1
-    assert "page verdicts.html  ✗ not recorded" in outcome.out
+    assert "✗ BROKEN: page verdicts.html is not recorded; " in outcome.out
+    assert_accepted(outcome.out)
 
 
 def test_a_record_that_was_edited_has_changed_and_its_point_is_named(walk, judged):
@@ -281,7 +286,7 @@ def test_a_run_of_an_earlier_release_was_never_recorded(walk, orbax_bench, run):
     code, found = walk(run.root / "samples.parquet")
     assert code == 1
     assert found["samples"]["status"] == found["records"]["status"] == "not recorded"
-    assert "`orbax-bench report DIR` notes" in orbax_bench("lineage", run.root).out
+    assert_accepted(orbax_bench("lineage", run.root).out)
 
 
 def test_a_run_that_was_moved_is_still_the_same(walk, judged, tmp_path):
@@ -303,12 +308,18 @@ def test_a_capture_leads_to_the_records_inside(walk, run, tmp_path, given):
     assert found["records"]["details"]["points"] == "1"
 
 
-def test_a_line_says_what_has_changed(orbax_bench, run, checkpoint):
+def test_what_has_changed_is_told_first_and_details_say_what_was_made_of_it(
+    orbax_bench, run, checkpoint
+):
     (checkpoint / "_METADATA").write_text('{"other": 1}')
-    out = orbax_bench("lineage", run.root / "samples.parquet").out.splitlines()
-    assert out[0].startswith("samples samples.parquet  ✓ unchanged  sha256:")
-    assert out[1].startswith("  records records  ✓ unchanged")
-    assert out[2].startswith(f"    checkpoint {checkpoint}  ✗ changed since  sha256:")
+    given = run.root / "samples.parquet"
+    said = f"✗ BROKEN: checkpoint {checkpoint} is changed; 3 of 4 unchanged, 1 of 4 changed"
+    assert said in orbax_bench("lineage", given).out
+    out = orbax_bench("lineage", given, "--details").out
+    assert re.search(r"samples +samples.parquet +unchanged +sha256:", out)
+    assert re.search(r"· records +records +unchanged", out)
+    assert re.search(r"· · checkpoint .*changed +sha256:\w+ was", out, re.DOTALL)
+    assert said in out
 
 
 def test_a_file_of_a_run_that_nobody_noted_is_refused(orbax_bench, run):

@@ -1,5 +1,7 @@
 """`orbax-bench upgrade`, with releases and comparisons that are known."""
 
+from pathlib import Path
+
 import pytest
 
 from orbax_bench_core import environments, provenance
@@ -7,6 +9,7 @@ from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.steps import Comparison, Conclusion
+from tests.support.shown import assert_accepted, next_command
 
 RELEASES = ["0.11.12", "0.11.32", "0.12.7", "0.12.8"]
 
@@ -68,6 +71,20 @@ def test_two_releases_are_compared_by_a_suite_of_ours(upgrade, index, compared, 
     assert str(suite.arms.candidate) == "environment=orbax-checkpoint-0.12.8"
     assert root == str(tmp_path / "upgrade-0.11.32-0.12.8")
     assert {entry.generator for entry in suite.benchmarks} == {"save_restore", "pytree_checkpoint"}
+
+
+def test_a_regression_is_followed_by_the_search_for_the_release(upgrade, tmp_path):
+    said = upgrade("--from", "0.11.32", "--to", "0.12.8").out
+    assert (
+        "orbax-checkpoint 0.11.32 and 0.12.8, through save_restore (v1), pytree_checkpoint (v0)"
+        in said
+    )
+    assert_accepted(said)
+    name, suite, *words = next_command(said)
+    assert name == "bisect"
+    assert Path(suite).is_file()
+    known = ["--package", "orbax-checkpoint", "--good", "0.11.32", "--bad", "0.12.8"]
+    assert words == [*known, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8-bisect")]
 
 
 def test_it_says_beforehand_how_long_that_takes(upgrade):

@@ -17,7 +17,7 @@ benchmarks: [{generator: save_restore, options: {}}]
 def test_an_answer_is_written_as_json_markdown_and_a_page(call):
     made = call(answers.plan_save, source="llama-8b@0.01")
     assert made["Output"] == []
-    assert '"files"' in Path(made["answer"].path).read_text()
+    assert '"stored_bytes"' in Path(made["answer"].path).read_text()
     assert Path(made["report"].path).read_text().startswith("<!doctype html>")
     assert made["summary"].metadata["orbax_bench_type"] == "plan-summary"
 

@@ -1,17 +1,14 @@
-"""Commands about the machine, the built-ins, a suite's points, and where results come from."""
+"""Commands about the built-ins, a suite's points and pipelines."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.golden.text_support import (  # noqa: F401
-    known_devices,
-    known_limits,
     shell,
     tmp_path,
     transcript,
 )
-from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SUITE = """\
@@ -46,39 +43,3 @@ def test_built_ins(shell, golden):
 
 def test_pipelines(shell, golden):
     golden("text/other/pipeline_list.txt", str(shell("pipeline", "list")))
-
-
-def test_limits_of_a_machine(shell, known_limits, golden):
-    said = [shell.views("limits", "--path", ".", "--no-lock")]
-    said.append(shell("limits", "--path", ".", "--no-lock", "--json"))
-    golden("text/other/limits.txt", transcript(*said))
-
-
-def test_what_a_machine_has(shell, known_devices, golden):
-    said = shell("doctor", width=100, terminal=True)
-    rows = [line.split("│") for line in said.out.splitlines()]
-    facts = {row[1].strip(): row[2].strip() for row in rows if len(row) > 2}
-    shown = [name if name != "devices" else f"{name}: {facts[name]}" for name in facts if name]
-    golden("text/other/doctor.txt", "\n".join([*shown, f"exit code {said.code}"]) + "\n")
-
-
-@pytest.fixture
-def judged(shell, make_separate_run):
-    """A run that was published and compared with another."""
-    make_separate_run(0, folder="before", repeats=2)
-    make_separate_run(1, folder="after", repeats=2)
-    shell("report", "before")
-    shell("report", "after")
-
-
-def test_lineage(shell, judged, golden):
-    said = [shell("lineage", "after"), shell("lineage", "after/samples.parquet")]
-    (shell.folder / "after/report.md").write_text("something else")
-    said.append(shell("lineage", "after/report.md"))
-    (shell.folder / "after/samples.parquet").unlink()
-    said.append(shell("lineage", "after"))
-    shell("baseline", "capture", "reg", "before", "--label", "v1")
-    (capture,) = (shell.folder / "reg/v1").glob("*.json")
-    said.append(shell("lineage", capture.relative_to(shell.folder)))
-    said += [shell("lineage", "reg"), shell("lineage", "nowhere")]
-    golden("text/other/lineage.txt", transcript(*said))

@@ -30,18 +30,6 @@ def test_capturing_and_promoting(shell, filled, golden):
     golden("text/baseline/capture.txt", transcript(filled[0], filled[1], *later))
 
 
-def test_what_is_in_a_registry(shell, filled, golden):
-    golden("text/baseline/list.txt", shell.views("baseline", "list", "reg"))
-    golden("text/baseline/show.txt", shell.views("baseline", "show", "reg"))
-    golden("text/baseline/show_capture.txt", shell.views("baseline", "show", "reg", "v3"))
-
-
-def test_a_registry_without_a_baseline(shell, make_separate_run, golden):
-    make_separate_run(0)
-    shell("baseline", "capture", "reg", "day000")
-    golden("text/baseline/nothing_promoted.txt", str(shell("baseline", "show", "reg")))
-
-
 @pytest.mark.slow
 def test_a_run_beside_a_baseline(shell, filled, make_separate_run, golden):
     make_separate_run(7, folder="equal")
@@ -91,22 +79,6 @@ def test_history_for_machines(shell, make_separate_run, golden):
     for day in range(2):
         make_separate_run(day, repeats=2)
     golden("text/history/history.json", shell("history", ".", "--json").out)
-
-
-@pytest.mark.slow
-def test_calibration(shell, make_paired_run, golden):
-    for day in range(3):
-        make_paired_run(day, blocks=5)
-    make_paired_run(3, sigma=0.2, size=2**30)
-    golden("text/calibration/aa.txt", shell.views("calibrate", "."))
-    golden(
-        "text/calibration/saved.txt", str(shell("calibrate", "day000", "--save", "passport.json"))
-    )
-
-
-def test_calibration_without_identical_arms(shell, make_separate_run, make_point, golden):
-    make_separate_run(0)
-    golden("text/calibration/separate.txt", str(shell("calibrate", "day000")))
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ import random
 import re
 import shlex
 import socket
-import subprocess
 import sys
 import uuid
 
@@ -321,12 +320,6 @@ def limits_of(path):
 
 
 @pytest.fixture
-def known_limits(monkeypatch):
-    """`orbax-bench limits` finds made-up limits, without a process that measures."""
-    monkeypatch.setattr(limits, "take_limits", lambda path, *_, **__: limits_of("/the/storage"))
-
-
-@pytest.fixture
 def interrupted(monkeypatch):
     """Measuring is interrupted at once."""
 
@@ -334,20 +327,6 @@ def interrupted(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(WorkerPool, "group", stop)
-
-
-@pytest.fixture
-def known_devices(monkeypatch):
-    """Processes that are asked for devices answer at once."""
-    answer = '{"count": 8, "kind": "TPU v5", "platform": "tpu"}\n'
-    real = subprocess.run
-
-    def run(command, *arguments, **options):
-        if command[0] == sys.executable:
-            return subprocess.CompletedProcess(command, 0, answer, "")
-        return real(command, *arguments, **options)
-
-    monkeypatch.setattr(subprocess, "run", run)
 
 
 @pytest.fixture

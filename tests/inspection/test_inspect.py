@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from orbax_bench_core.document import to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inspection import inspect_checkpoint, inspection_document
 from orbax_bench_core.plan import plan_checkpoint
+from tests.support.shown import assert_told
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,14 @@ def test_advice_follows_from_what_was_found(saved):
     assert "costs time for nothing" not in text
 
 
-def test_pages_say_what_the_terminal_says(saved):
+def test_a_whole_checkpoint_is_told_first(saved):
     document = inspection_document(inspect_checkpoint(str(saved("ocdbt"))))
-    for page in (to_html(document), to_markdown(document)):
-        assert "commit_success.txt" in page
-        assert "params.w" in page
+    assert document.headline.said.startswith(
+        "✓ WHOLE: nothing is missing of 4 arrays with 33.5 KiB, saved by 1 process in "
+    )
+    page = assert_told(document)
+    assert "commit_success.txt" in page
+    assert "params.w" in page
 
 
 def test_unfinished_saves_beside_it_are_named(copied):

@@ -4,12 +4,9 @@ import pytest
 
 from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.config import Conditions
-from orbax_bench_core.limits.model import ProbeResult
 from orbax_bench_core.limits.share import (
-    PROBE_HEADINGS,
     limit_columns,
     operation_limits,
-    probe_cells,
     unasked,
 )
 from orbax_bench_core.measure import PAGE_FAULTS, Sample
@@ -154,16 +151,6 @@ def test_an_operation_without_bytes_has_no_limits(make_point, make_record):
     point = make_point()
     summary = summarize(repeats_of([make_record(point, times={"save_blocking": 1.0})]))
     assert operation_limits(summary, [point], made_up(SECONDS)) == {}
-
-
-def test_a_probe_is_a_row_of_speed_spread_and_what_it_bounds():
-    result = ProbeResult(name="read_cold", num_bytes=GIB, seconds=(0.5, 0.5, 0.5))
-    assert dict(zip(PROBE_HEADINGS, probe_cells(result), strict=True)) == {
-        "probe": "cold read",
-        "GiB/s": "2",
-        "spread": "0 %",
-        "bounds": "a cold load",
-    }
 
 
 def test_limits_become_columns_of_the_operations_table(compare):

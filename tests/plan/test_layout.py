@@ -13,8 +13,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.plan import StorageOptions, plan_checkpoint
 from orbax_bench_core.plan.layout import chunk_shape
-from orbax_bench_core.plan.meshes import make_mesh
-from orbax_bench_core.plan.trees import PlannedArray, PlannedTree
 
 BARE = StorageOptions(use_compression=False)
 ALONE = StorageOptions(use_compression=False, use_replica_parallel=False)
@@ -78,21 +76,12 @@ def test_the_first_line_is_that_of_the_save_count_for_any_tree():
     assert (cut.elements, cut.even_share, cut.largest_share) == (144, 36.0, 36)
 
 
-def test_files_that_depend_on_the_order_of_writes_have_bounds():
-    tree = {"a": array((1024, 300)), "b": array((1000, 500))}
-    options = StorageOptions(use_compression=False, target_file_size=10**6, chunk_byte_size=300000)
-    files = plan_checkpoint(tree, mesh="x=1", options=options).files
-    assert files.least <= files.expected <= files.most
-    assert not files.is_exact
-    assert plan_checkpoint({"a": tree["a"]}, mesh="x=1", options=options).files.is_exact
-
-
 def test_compression_leaves_bytes_open_unless_a_ratio_was_measured():
     tree = {"a": array((1024, 1024))}
     assert plan_checkpoint(tree).stored_bytes is None
     measured = plan_checkpoint(tree, options=StorageOptions(compression_ratio=0.5))
-    assert measured.stored_bytes == pytest.approx(2 * 2**20, rel=0.01)
-    assert plan_checkpoint(tree, options=BARE).stored_bytes == pytest.approx(4 * 2**20, rel=0.001)
+    assert measured.stored_bytes == 2 * 2**20
+    assert plan_checkpoint(tree, options=BARE).stored_bytes == 4 * 2**20
 
 
 def test_presets_and_partitions_of_many_devices_need_no_device():
@@ -105,7 +94,7 @@ def test_presets_and_partitions_of_many_devices_need_no_device():
 
 def test_a_frame_has_a_row_per_array_and_per_host():
     plan = plan_checkpoint({"a": array((8, 8), "x"), "b": array((4,))}, mesh="x=4", options=ALONE)
-    assert plan.arrays().set_index("name").num_chunks.to_dict() == {"a": 4, "b": 1}
+    assert plan.arrays().set_index("name").shard_bytes.to_dict() == {"a": 64, "b": 16}
     assert plan.hosts().written_bytes.tolist() == [8 * 8 * 4 + 16]
 
 
@@ -136,15 +125,11 @@ def test_a_mesh_that_does_not_fit_is_explained(given, message):
     assert message in str(error.value)
 
 
-SEPARATE = {"enable_replica_parallel_separate_folder": True, "use_replica_parallel": False}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"chunk_byte_size": 0}, "chunk_byte_size must be 1 or more bytes, got 0"),
         ({"compression_ratio": -1.0}, "compression_ratio must be a positive number, got -1.0"),
-        (SEPARATE, "needs use_replica_parallel"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, message):
@@ -158,23 +143,13 @@ def test_an_axis_that_the_mesh_lacks_is_noted():
     assert plan.layout.arrays[0].shard_shape == (4, 8)
 
 
-def test_sharding_files_name_every_device_of_every_array():
-    arrays = tuple(PlannedArray((f"a{i}",), (1024,), "float32") for i in range(10))
-    small, large = (
-        plan_checkpoint(
-            {a.name: array(a.shape) for a in PlannedTree("t", arrays).arrays},
-            mesh=make_mesh(("x",), (devices,), 8),
-        ).layout.metadata_bytes
-        for devices in (8, 8000)
-    )
-    assert large - small > 10 * 7992 * 14
-
-
 @pytest.mark.slow
 def test_a_plan_needs_no_jax():
     program = (
-        "import sys; from orbax_bench_core.plan import plan_checkpoint, plan_document;"
-        "plan_document(plan_checkpoint('llama-8b', mesh='fsdp=256', devices_per_host=4));"
+        "import sys; from orbax_bench_core.plan import plan_source, plans_document, read_source;"
+        "found = read_source('llama-8b');"
+        "plans = plan_source(found, mesh='fsdp=256', devices_per_host=4);"
+        "plans_document(plans, found, 'llama-8b');"
         "assert not {'jax', 'orbax', 'flax', 'pandas'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False)

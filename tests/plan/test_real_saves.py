@@ -1,12 +1,7 @@
-"""Plans beside what Orbax really wrote."""
+"""Plans next to what Orbax really wrote."""
 
-import re
-from collections import Counter
-
-import numpy as np
 import pytest
 
-from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.plan.options import orbax_defaults
 from tests.support.real_saves import (
     DEEP,
@@ -16,7 +11,6 @@ from tests.support.real_saves import (
     Case,
     array,
     options_of_layouts,
-    planned,
     save_all,
     wrong,
 )
@@ -64,19 +58,7 @@ LISTED = [
 @pytest.mark.parametrize("processes", sorted({each[0] for each in LISTED}))
 def test_a_plan_is_what_orbax_writes(tmp_path, processes):
     cases = [Case(*each[1:]) for each in LISTED if each[0] == processes]
-    for case, saved in zip(cases, save_all(cases, tmp_path, processes=processes), strict=True):
-        layout, stored = planned(case, processes), read_checkpoint(str(saved.path))
-        assert not wrong(case, saved, processes), case
-        chunks = {one.name: (one.zarr.chunk_shape, len(one.chunks)) for one in stored.arrays}
-        assert {a.name: (a.chunk_shape, a.num_chunks) for a in layout.arrays} == chunks, case
-        if not case.options.get("use_ocdbt", True):
-            continue  # a folder per array does not tell who wrote a file
-        written: Counter[int] = Counter()
-        for chunk in (chunk for one in stored.arrays for chunk in one.chunks):
-            if writer := re.search(r"ocdbt\.process_\D*(\d+)", chunk.file):
-                written[int(writer[1])] += chunk.num_bytes
-        by_host = [written[host] for host in range(processes)]
-        np.testing.assert_allclose(by_host, layout.host_bytes, rtol=0.02, atol=8192, err_msg=case)
+    check(cases, tmp_path, processes)
 
 
 def test_defaults_are_those_of_the_installed_orbax():
@@ -102,20 +84,11 @@ def check(cases, folder, processes):
         assert not wrong(case, saved, processes), case
 
 
-@pytest.mark.slow
-def test_files_are_exact_and_bytes_within_a_quarter_of_a_percent(tmp_path):
-    cases = [*some(5, 131), *(Case(NUMBERS, MESHES[0], layout) for layout in LAYOUTS[::24])]
-    check(cases, tmp_path, 1)
-    for case in cases:
-        sure = not case.options["target_file_size"]
-        sure &= case.spec is not NUMBERS or not case.options["use_ocdbt"]
-        assert planned(case, 1).files.is_exact >= sure
-
-
 @pytest.mark.nightly
-@pytest.mark.parametrize("processes", [2, 4])
-def test_files_are_exact_of_several_processes(tmp_path, processes):
-    check(some(processes, 83), tmp_path, processes)
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_a_plan_of_many_layouts_is_what_orbax_writes(tmp_path, processes):
+    numbers = [Case(NUMBERS, MESHES[0], layout) for layout in LAYOUTS[::24]]
+    check([*some(processes, 83), *(numbers if processes == 1 else [])], tmp_path, processes)
 
 
 @pytest.mark.nightly

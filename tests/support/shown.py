@@ -5,9 +5,11 @@ import io
 import re
 import shlex
 
+import typer
 from rich.console import Console
 
 from orbax_bench_core import pages
+from orbax_bench_core.cli.main import app
 from tests.support.pages import Outline, assert_whole
 
 _MOST_LINES = 20
@@ -28,13 +30,29 @@ def next_command(printed):
     return shlex.split(line)
 
 
+def assert_accepted(printed):
+    """Fails unless an answer ends with a command that the real parser takes, as it stands."""
+    name, *words = next_command(printed)
+    command = typer.main.get_command(app).get_command(None, name)
+    assert command is not None, name
+    command.make_context(name, list(words))  # which it empties
+    assert not any(re.fullmatch("[A-Z]+", word) for word in words), words
+
+
 def assert_tells(answer, document_of, *, unless=()):
     """Fails unless an answer is told as every one is, and every number of its data is shown.
 
     A number is shown where another one in its place makes another page. `unless` has the names of
     those that need not be.
     """
-    document = document_of(answer)
+    page = assert_told(document_of(answer))
+    data = answer.model_dump(mode="json")
+    for place in _numbers(data, {"schema_version", *unless}):
+        assert pages.to_html(document_of(_changed(answer, data, place))) != page, place
+
+
+def assert_told(document):
+    """Fails unless a document is told as every answer is; returns its page."""
     page, markdown, brief = (
         pages.to_html(document),
         pages.to_markdown(document),
@@ -51,9 +69,9 @@ def assert_tells(answer, document_of, *, unless=()):
     assert len(brief.splitlines()) < _MOST_LINES  # one more names the page
     if document.following is not None:
         assert brief.endswith(f"\nNext: {document.following.text}\n")
-    data = answer.model_dump(mode="json")
-    for place in _numbers(data, {"schema_version", *unless}):
-        assert pages.to_html(document_of(_changed(answer, data, place))) != page, place
+        if document.following.text.startswith("orbax-bench "):
+            assert_accepted(brief)
+    return page
 
 
 def _one_line(text):

@@ -10,3 +10,4 @@ from orbax_bench_core.analysis.noise.passport import Passport as Passport
 from orbax_bench_core.analysis.noise.passport import find as find
 from orbax_bench_core.analysis.noise.passport import load as load
 from orbax_bench_core.analysis.noise.passport import save as save
+from orbax_bench_core.analysis.noise.view import calibration_document as calibration_document

@@ -7,8 +7,8 @@ from typing import Final
 from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
-from orbax_bench_core.document import wait
 from orbax_bench_core.measure import OF_CPU
+from orbax_bench_core.pages import wait
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 
 _BLOCK_OF_LIVES_S: Final = (10.0, 30.0)

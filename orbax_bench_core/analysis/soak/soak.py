@@ -171,6 +171,7 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
     return Soak(
         run_id=run.info.run_id,
         suite=run.info.suite_name,
+        suite_file=run.info.suite_file,
         limit_mib=limit_mib,
         word=together(words),
         series=tuple(found),
@@ -380,6 +381,7 @@ class Soak(ResultModel):
         schema_version: Version of this layout.
         run_id: The run.
         suite: Name of its suite.
+        suite_file: Where the suite came from; empty if that was not noted.
         limit_mib: Growth of memory per save that is allowed, in MiB.
         word: LEAK if any process leaks, PASS if all pass.
         series: One per point and host.
@@ -393,6 +395,7 @@ class Soak(ResultModel):
     word: SoakWord
     series: tuple[SoakSeries, ...]
     notes: tuple[str, ...] = ()
+    suite_file: str = ""
 
     @property
     def outcome(self) -> Ending:

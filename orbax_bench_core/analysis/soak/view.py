@@ -124,8 +124,10 @@ def _following(soak: Soak, place: str) -> pages.Code | None:
     if any(series.failed for series in soak.series):
         return pages.Code(command("report", place), "The report has the traceback of what failed.")
     if soak.word == "INCONCLUSIVE" and worst.needed is not None:
-        again = command("soak", "SUITE", "--saves", worst.needed, "-o", place)
-        return pages.Code(again, "Make more saves of one process; SUITE is your suite file.")
+        if not soak.suite_file:  # of an earlier release
+            return None
+        again = command("soak", soak.suite_file, "--saves", worst.needed, "-o", place)
+        return pages.Code(again, "Make more saves of one process.")
     most = max((max(growth.whole.high, growth.half.high) for growth in memory), default=0.0)
     higher = command("soak", place, "--limit", f"{1.2 * most:.2g}")
     if soak.word == "INCONCLUSIVE":

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pydantic
 
+from orbax_bench_core import pages
 from orbax_bench_core.analysis import noise
 from orbax_bench_core.analysis.best import best as choose
 from orbax_bench_core.analysis.best import best_document
@@ -19,7 +20,14 @@ from orbax_bench_core.files import write_atomically
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
 from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, file_digest
-from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_document, speeds_of_run
+from orbax_bench_core.plan import (
+    Speeds,
+    StorageOptions,
+    plan_source,
+    plans_document,
+    read_source,
+    speeds_of_run,
+)
 from orbax_bench_core.records import RunDirectory, RunFile
 from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline import outputs
@@ -151,7 +159,7 @@ def plan_save(
         options (YAML): Options of the save by name, such as '{use_ocdbt: false}'; empty for those
             of the source.
         run (DIR): A run whose limits give the storage's speed; empty for no times.
-        answer (FILE): Write files, bytes, memory and times here, as JSON.
+        answer (FILE): Write bytes, memory and times here, as JSON.
         summary (FILE): Write the same as Markdown.
         report (FILE): Write the same as a page that needs no other file.
 
@@ -162,8 +170,10 @@ def plan_save(
         UserError: The source cannot be read, a mesh cannot hold it, options are wrong, or a file
             cannot be written.
     """
+    found = read_source(source)
     plans = plan_source(
-        source,
+        found,
+        suite_file=source,
         mesh=mesh or None,
         changes=_storage_options(options),
         devices_per_host=devices_per_host or None,
@@ -171,10 +181,9 @@ def plan_save(
         restore_devices_per_host=onto_devices_per_host or None,
         speeds=speeds_of_run(run) if run else Speeds(),
     )
-    document = plans_document(plans, f"Plans of {source}")
     named = outputs.write_answer(
         "plan",
-        document,
+        plans_document(plans, found, source),
         [plan.numbers() for plan in plans],
         answer=answer,
         summary=summary,
@@ -223,7 +232,7 @@ def calibrate(
     """
     found = noise.calibration_of(runs)
     write_atomically(passport, found.passport.model_dump_json(indent=1).encode())
-    write_atomically(report, f"# Calibration\n\n```text\n{found.text()}```\n".encode())
+    write_atomically(report, pages.to_markdown(noise.calibration_document(found)).encode())
     if save:
         noise.save(found.passport, save)
     of_runs = {"runs": ",".join(filter(None, runs))}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from etils import epath
 
-from orbax_bench_core import lineage
+from orbax_bench_core import lineage, pages
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
@@ -25,7 +25,6 @@ from orbax_bench_core.analysis.verdicts import (
 )
 from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.config import name_of, parse_suite
-from orbax_bench_core.document import Document, Element, Facts, Heading, Items, to_html, to_markdown
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Ending, Exit, exit_code
 from orbax_bench_core.files import (
@@ -158,6 +157,26 @@ def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = 
     return f"{folder}/{slice_name}" if slice_name else folder
 
 
+_ROLES: Final[dict[str, pages.Role]] = {"PASS": "good", "INCONCLUSIVE": "unsure"}
+
+
+def _document(
+    state: str, reasons: Sequence[str], runs: Sequence[tuple[str, str, Sequence[str]]]
+) -> pages.Document:
+    """Returns how runs ended; each has its directory, its state and the reasons, a line each."""
+    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    first = reasons[0] if reasons else "nothing is known of the run"
+    parts = (
+        pages.Section(f"{own}: {pages.code(place)}", (pages.Text(items=tuple(lines)),))
+        for place, own, lines in runs
+    )
+    return pages.Document(
+        about="How the run ended",
+        headline=pages.Callout(state, f"{first}{more}", _ROLES.get(state, "bad")),
+        summary=tuple(parts),
+    )
+
+
 @tried_again
 def finish(
     output_directory: str,
@@ -210,12 +229,15 @@ def finish(
     for place, ending in zip(places, endings, strict=True):
         ending.write()
         notifiers.renew_site(place)
-    elements: list[Element] = [Heading(state, level=1)]
-    for place, own, ending in zip(places, states, endings, strict=True):
-        retried = [retries.words for retries in read_retries(RunDirectory(place))]
-        elements += [Facts((("run", place), ("state", own))), Items((*ending.lines, *retried))]
-    document = Document(title=f"{state}: how the run ended", elements=tuple(elements))
-    contents = {"ending": to_markdown(document).encode(), "report": to_html(document).encode()}
+    of_runs = [
+        (place, own, (*ending.lines, *(each.words for each in read_retries(RunDirectory(place)))))
+        for place, own, ending in zip(places, states, endings, strict=True)
+    ]
+    document = _document(state, reasons, of_runs)
+    contents = {
+        "ending": pages.to_markdown(document).encode(),
+        "report": pages.to_html(document).encode(),
+    }
     told = RunEnding.of(state, reasons, folder).metadata
     if any(not _is_of(RunDirectory(place), engine_run) for place in places):
         print(RunEnding.of(state, reasons, folder, contents["report"]).line, flush=True)
@@ -232,12 +254,12 @@ def finish(
             },
         )
     root = epath.Path(folder)
-    pages = {"ending": root / lineage.ENDING, "report": root / "report.html"}
-    write_atomically(pages["ending"], contents["ending"])
+    files = {"ending": root / lineage.ENDING, "report": root / "report.html"}
+    write_atomically(files["ending"], contents["ending"])
     if RunDirectory(folder).exists():
         lineage.note_ending(RunDirectory(folder))
     else:
-        write_atomically(pages["report"], contents["report"])
+        write_atomically(files["report"], contents["report"])
     named = {
         name: StepOutput(
             metadata=lineage.artifact_metadata(
@@ -247,7 +269,7 @@ def finish(
             place=str(path),
             copied=True,
         )
-        for name, path in pages.items()
+        for name, path in files.items()
     }
     named |= _results(state, [RunDirectory(place) for place in places])
     page = read_at_most(str(named.get("verdicts_report", named["report"]).place))

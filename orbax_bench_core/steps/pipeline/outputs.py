@@ -18,7 +18,8 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 import pydantic
 from etils import epath
 
-from orbax_bench_core.document import Document, to_html, to_markdown
+from orbax_bench_core import document as doc
+from orbax_bench_core import pages
 from orbax_bench_core.errors import UserError, may_pass, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing, detect_cluster
 from orbax_bench_core.exit_codes import Exit
@@ -160,7 +161,7 @@ class Outputs(Generic[Value]):
 
 def write_answer(
     kind: str,
-    document: Document,
+    document: pages.Document | doc.Document,
     numbers: pydantic.BaseModel | Any,
     *,
     answer: str,
@@ -174,10 +175,14 @@ def write_answer(
         if isinstance(numbers, pydantic.BaseModel)
         else json.dumps(numbers, indent=1)
     )
+    if isinstance(document, pages.Document):
+        said, page = pages.to_markdown(document), pages.to_html(document)
+    else:
+        said, page = doc.to_markdown(document), doc.to_html(document)
     contents = (
         ("answer", answer, kind, as_json),
-        ("summary", summary, f"{kind}-summary", to_markdown(document)),
-        ("report", report, f"{kind}-report", to_html(document)),
+        ("summary", summary, f"{kind}-summary", said),
+        ("report", report, f"{kind}-report", page),
     )
     named = {}
     for name, place, what, content in contents:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from orbax_bench_core.analysis.releases import Conclusion, Purpose, ReleaseWord
-from orbax_bench_core.config import EnvironmentConfig, LoadedSuite, parse_suite
-from orbax_bench_core.document import count
-from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.analysis import releases
+from orbax_bench_core.analysis.releases import Purpose, ReleaseWord
+from orbax_bench_core.config import BenchmarkEntry, EnvironmentConfig, LoadedSuite, parse_suite
+from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.execute import Say, Session
+from orbax_bench_core.pages import count
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import Comparison
+from orbax_bench_core.steps.experiments import Conclusion
 from orbax_bench_core.suite_files import UPGRADE_SUITE
 from orbax_bench_core.sweep import suite_folder
 
@@ -28,7 +31,7 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _ROUNDS: Final = 3
 """Restarts of a search behind a release that turned out to be as its predecessor."""
 
-_NO_REGRESSION: Final[Mapping[ReleaseWord, Conclusion]] = MappingProxyType(
+_NO_REGRESSION: Final[Mapping[ReleaseWord, releases.Conclusion]] = MappingProxyType(
     {"PASS": "same", "INCONCLUSIVE": "undecided", "FAILED": "failed"}
 )
 
@@ -116,7 +119,7 @@ class Compared:
 class Found:
     """Result of a release search."""
 
-    conclusion: Conclusion  # kind of the answer
+    conclusion: releases.Conclusion  # kind of the answer
     # the direct predecessor of a named release; the older end of a range; the good release when the
     # ends do not differ, or gave no verdict
     last_good: str
@@ -199,7 +202,7 @@ class _Search:
         self._steps.append(step)
         return word
 
-    def _found(self, conclusion: Conclusion, low: int, high: int | None) -> Found:
+    def _found(self, conclusion: releases.Conclusion, low: int, high: int | None) -> Found:
         inside = () if high is None or conclusion == "named" else self._releases[low + 1 : high]
         silent = {
             step.release
@@ -300,6 +303,8 @@ def _package(requirement: str) -> str:
 
 
 PACKAGE: Final = "orbax-checkpoint"
+_INTERFACES: Final = {"save_restore": "v1", "pytree_checkpoint": "v0", "checkpoint_manager": "v0"}
+"""Interfaces of Orbax by the built-in that uses them."""
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -332,6 +337,9 @@ class Upgrading(Comparison):
             for version in (old, new)
         ]
         self.folder = f"upgrade-{old}-{new}"
+        self._old, self._new = old, new
+        self._suite = suite.source.file if self.own else str(UPGRADE_SUITE)
+        self._through = ", ".join(map(_through, suite.suite.benchmarks))
         planned = comparing_releases(suite, both[0], both[1])
         _check_releases(planned, old, new)
         if _version(old, "--from") >= _version(new, "--to"):
@@ -345,6 +353,23 @@ class Upgrading(Comparison):
         """Makes both environments, and then compares the releases."""
         _make_both(session.suite, session.say)
         super().measure(session, lock=lock)
+
+    def conclude(self, run: RunDirectory) -> Conclusion:
+        """Writes the reports, and shows the verdicts, the releases and what to do about them."""
+        found = super().conclude(run)
+        self.show(f"{PACKAGE} {self._old} and {self._new}, through {self._through}")
+        if any(each.word == "REGRESSION" for each in found.outcomes):
+            ends = ("--package", PACKAGE, "--good", self._old, "--bad", self._new)
+            both = (each for requirement in self.also for each in ("--with", requirement))
+            place = f"{run.root}-bisect"
+            self.show(f"Next: {command('bisect', self._suite, *ends, *both, '-o', place)}")
+        return found
+
+
+def _through(benchmark: BenchmarkEntry) -> str:
+    """Returns the benchmark that saves and loads, with the interface of Orbax that it uses."""
+    name = str(benchmark.generator)
+    return f"{name} ({_INTERFACES[name]})" if name in _INTERFACES else name
 
 
 def _make_both(suite: LoadedSuite, say: Say) -> None:

@@ -1,19 +1,18 @@
 """Noise in records, and variance between worker processes."""
 
-import io
+import datetime
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from orbax_bench_core.analysis.noise import calibration, measure
+from orbax_bench_core.analysis.noise import calibration, calibration_document, measure, passport
 from orbax_bench_core.baselines import find_runs
 from orbax_bench_core.config import BLOCK_SIZE, GateConfig
-from orbax_bench_core.document import Document, print_document
 from orbax_bench_core.sweep import Pair, PairDesign, arrangement
 from tests.analysis.noise.conftest import MIB
 from tests.support.paired_runs import MONDAY, make_paired_run, make_separate_run  # noqa: F401 - fixtures
+from tests.support.shown import assert_told, terminal
 
 
 @pytest.fixture
@@ -251,18 +250,6 @@ def test_points_that_share_alpha_are_one_test(make_paired_run, make_point, tests
     assert len(tests_of(run)) == count
 
 
-@pytest.fixture
-def said():
-    """Returns what elements look like in a terminal."""
-
-    def say(*elements, width=160):
-        console = Console(file=io.StringIO(), width=width)
-        print_document(Document(title="", elements=elements), console)
-        return console.file.getvalue()
-
-    return say
-
-
 def aa(word="PASS", alpha=0.01):
     return calibration.AaTest(
         run_id="run",
@@ -276,18 +263,43 @@ def aa(word="PASS", alpha=0.01):
     )
 
 
-def test_a_rate_as_promised_is_told(said):
-    text = said(*calibration.aa_elements([aa()] * 99 + [aa("REGRESSION")]))
-    assert "1 of 100 A/A tests (1.0%) said REGRESSION where 1.0% may: nothing speaks" in text
+NOISE = passport.Noise(
+    operation="save",
+    storage="ext4",
+    cpu="EPYC",
+    device="cpu",
+    size=2**26,
+    n=60,
+    series=1,
+    sigma=0.03,
+    repeat_s=3.0,
+    points=(),
+)
+
+
+def calibrated(*tests):
+    made = passport.Passport(made_at=datetime.datetime.now(datetime.UTC), noise=(NOISE,))
+    return calibration.Calibration(tests=tests, passport=made)
+
+
+def test_a_rate_as_promised_is_told():
+    document = calibration_document(calibrated(*[aa()] * 99, aa("REGRESSION")), ["aa"], saved=False)
+    assert_told(document)
+    said = "1 of 100 A/A tests (1.0%) said REGRESSION where 1.0% may: nothing speaks against that"
+    assert document.headline.said.startswith(said)
+    assert document.headline.said.endswith("; operations vary by 3 %.")
+    text = terminal(document, details=True, width=200)
     assert "REGRESSION in run run, p[a=1]: /aa/[red]" in text
     assert "99 PASS, 1 REGRESSION; at most 20 operations per arm" in text
 
 
-def test_too_many_false_alarms_are_told(said):
-    assert "that is too many" in said(*calibration.aa_elements([aa("REGRESSION")] * 5))
+def test_too_many_false_alarms_are_told():
+    document = calibration_document(calibrated(*[aa("REGRESSION")] * 5))
+    assert_told(document)
+    assert document.headline.word == "TOO MANY FALSE ALARMS"
 
 
-def test_runs_with_other_levels_are_counted_apart(said):
-    text = said(*calibration.aa_elements([aa(alpha=0.05), aa(alpha=0.01)]))
+def test_runs_with_other_levels_are_counted_apart():
+    text = terminal(calibration_document(calibrated(aa(alpha=0.05), aa(alpha=0.01))), details=True)
     assert "where 1.0% may" in text
     assert "where 5.0% may" in text

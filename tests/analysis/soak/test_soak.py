@@ -123,7 +123,9 @@ METRICS = {
 @pytest.fixture
 def judge(make_run, tmp_path):
     def call(*records):
-        return soak_of(Run(make_run(records, folder=f"run{len(list(tmp_path.iterdir()))}")))
+        run = make_run(records, folder=f"run{len(list(tmp_path.iterdir()))}")
+        run.write_info(run.read_info().model_copy(update={"suite_file": "suites/soak.yaml"}))
+        return soak_of(Run(run))
 
     return call
 
@@ -220,7 +222,7 @@ def test_a_table_has_a_row_per_level(judge, make_life):
         (
             lambda save: 300 + save * (save < 150),
             "about 400 would tell",
-            "SUITE --saves 400 -o out",
+            "suites/soak.yaml --saves 400 -o out",
         ),
     ],
 )
