@@ -4,7 +4,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 MISS: Final = 0.05
 """Share of cases in which an interval may miss what it is of."""
@@ -34,6 +34,34 @@ def between(low: float | None, high: float | None, write: Callable[[float], str]
     if least is None:
         return "–" if most is None else f"at most {most}"
     return f"at least {least}" if most is None else f"[{least}–{most}]"
+
+
+def ratio(value: float | None) -> str:
+    """Returns a ratio of times, such as `1.210x`; a dash when there is none."""
+    return "–" if value is None or math.isnan(value) else f"{_three_decimals(value)}x"
+
+
+class HasInterval(Protocol):
+    """A result with a 95 % interval; an end that is None is open."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+
+
+def interval(found: HasInterval) -> str:
+    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one."""
+    return between(found.low, found.high, _three_decimals)
+
+
+def _three_decimals(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
 
 
 def median_interval(values: Sequence[float]) -> Interval:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
 
 
-@arguments.takes_measure_flags(without=("as_json", "details"))
+@arguments.takes_measure_flags(without=("as_json",))
 def ab(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from orbax_bench_core.analysis.verdicts import PointVerdict, nearest_to_trouble, needs_more, words
+from orbax_bench_core.analysis.verdicts import PointVerdict, needs_more, told
 from orbax_bench_core.cli.progress import ProgressView, times
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.execute import Event, Progress
@@ -70,7 +70,7 @@ class LiveVerdicts(ProgressView):
         if self._console.is_terminal:
             for line in self._lines.values():
                 if line.verdict is not None and not line.ended:
-                    self._print(_whole(line))
+                    self._print(_whole(line, self._gate))
 
     def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
@@ -80,7 +80,7 @@ class LiveVerdicts(ProgressView):
             line.verdict = verdict
             line.ended = verdict.failed or not needs_more(verdict)
             if line.ended or not self._console.is_terminal:
-                self._print(_whole(line))
+                self._print(_whole(line, self._gate))
             if verdict.design is not None and verdict.design != line.design:
                 line.follow(verdict.design, self._gate)
             self._counts()
@@ -124,27 +124,18 @@ class LiveVerdicts(ProgressView):
         return f"{done}, at most {left}" if left else done
 
 
-def _whole(line: _Line) -> Text:
+def _whole(line: _Line, gate: GateConfig) -> Text:
     """Returns a point as one line of any length, to be kept."""
     verdict = line.verdict
     assert verdict is not None
     # Times may be settled at a look before the last: what was measured is told by the blocks.
     judged = line.design.operations(verdict.blocks * line.design.block_size)
     judged = max([judged, *(found.count for found in verdict.attempts.values())])
-    word = Text(f"{words.MARKS[verdict.word]} {verdict.word}", style=words.STYLES[verdict.word])
-    if verdict.is_study:
-        word = Text(words.STUDY)
-    parts = [_attempts(line, verdict, max(line.used, judged))]
-    worst = nearest_to_trouble(verdict)
-    if worst is not None and worst.verdict.ratio is not None:
-        found = worst.verdict
-        parts.append(f"{worst.operation} {words.with_best_guess(found)}")
-    why = f": {verdict.reason}" if verdict.reason else ""
-    if verdict.word == "PASS" and not verdict.is_study:
-        why = f": {words.covers(verdict)}"
-    if not why and verdict.endpoint != "time" and (decided := words.decided(verdict)):
-        why = f": {decided}"
-    return Text.assemble(word, " ", " ".join([*parts, line.name]), why)
+    answer = told(verdict, gate)
+    style = {"good": "green", "bad": "bold red", "unsure": "yellow"}.get(answer.role, "")
+    made = _attempts(line, verdict, max(line.used, judged))
+    said = f"{made} {line.name}: {answer.text}"
+    return Text.assemble((answer.said.removesuffix(f": {answer.text}"), style), f" {said}")
 
 
 def _attempts(line: _Line, verdict: PointVerdict, used: int) -> str:

@@ -206,7 +206,7 @@ def compare(
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write a page that needs no other file.")
     ] = None,
-    metrics: arguments.Metrics = "changed",
+    details: arguments.ShowDetails = False,
     as_json: arguments.AsJson = False,
     allow_inconclusive: arguments.AllowInconclusive = False,
     notify: arguments.Notify = None,
@@ -231,7 +231,7 @@ def compare(
 
     orbax-bench compare last_week results --html comparison.html
 
-    orbax-bench compare baselines/nearest results --metrics all
+    orbax-bench compare baselines/nearest results --details
 
     orbax-bench compare results --rule margin=0.3
 
@@ -251,18 +251,18 @@ def compare(
     with notifiers.on_failure(None, candidate or baseline):
         found = compare_stored(baseline, candidate, rule or ())
     console = terminal.new_console()
-    document = verdicts_document(found, metrics)
+    document = verdicts_document(found, candidate or baseline)
     if as_json:
         print(found.model_dump_json(indent=2))
     else:
-        terminal.show(document, console)
+        terminal.show(document, console, details=details)
     terminal.write_page(document, html)
     if html is not None and not as_json:
         terminal.show(f"Page: {html}", console)
     if not found.points:
         why = (
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
-            "compared; above stands in what their points differ"
+            "compared; `--details` says in what their points differ"
         )
         notifiers.failed(found.suite, candidate or baseline, why)
         raise UserError(why)

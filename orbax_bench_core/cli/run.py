@@ -11,7 +11,7 @@ from orbax_bench_core.cli.hosts import measure_suite
 from orbax_bench_core.exit_codes import Exit
 
 
-@arguments.takes_measure_flags(without=("keep_data", "junit", "as_json", "details"))
+@arguments.takes_measure_flags(without=("keep_data", "junit", "as_json"))
 def run(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,

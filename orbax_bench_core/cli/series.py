@@ -174,7 +174,7 @@ def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, str]:
     reasons = [point.reason for point in verdicts.points if point.failed]
     if verdicts.word != "REGRESSION" and reasons:
         return "FAILED", reasons[0]
-    return verdicts.word, headline(verdicts)
+    return verdicts.word, headline(verdicts).text
 
 
 def _ratios(verdicts: VerdictReport) -> tuple[OperationRatio, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.analysis import verdicts
-from orbax_bench_core.analysis.intervals import between
+from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import presentable
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,11 +27,11 @@ def junit_xml(report: verdicts.VerdictReport) -> bytes:
     """Returns the verdicts of a report as a JUnit file, UTF-8."""
     suite = ET.Element("testsuite", name=_clean(report.suite))
     for point in report.points:
-        _add_point(suite, point)
+        _add_point(suite, point, report.gate)
     for line in report.left_out:
         _case(suite, report.suite, "records", "error", f"left out: {line}")
     if not report.points:
-        _case(suite, report.suite, "comparison", "error", verdicts.headline(report))
+        _case(suite, report.suite, "comparison", "error", verdicts.headline(report).text)
     cases = suite.findall("testcase")
     counts = {"tests": len(cases)}
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -45,19 +45,20 @@ def junit_xml(report: verdicts.VerdictReport) -> bytes:
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _add_point(suite: ET.Element, point: verdicts.PointVerdict) -> None:
+def _add_point(suite: ET.Element, point: verdicts.PointVerdict, gate: GateConfig) -> None:
     """Adds the primary operations of a point, and the point itself where they do not say it all."""
     primary = [operation for operation in point.operations if operation.primary]
     for operation in primary:
         found = operation.verdict
-        outcome, message = _outcome(point, found.word, operation.advice, beyond=found.beyond_runs)
+        told = verdicts.operation_told(operation, point, gate)
+        outcome, message = _outcome(point, found.word, told, beyond=found.beyond_runs)
         seconds = operation.times.get("candidate", ())
         time = statistics.median(seconds) if seconds else 0.0
         _case(suite, point.point, operation.operation, outcome, message, _ratio(operation), time)
     if point.failed:
         _case(suite, point.point, _WHOLE, "error", point.reason)
     elif all(operation.verdict.word != point.word for operation in primary):
-        outcome, message = _outcome(point, point.word, point.reason)
+        outcome, message = _outcome(point, point.word, verdicts.told(point, gate).text)
         _case(suite, point.point, _WHOLE, outcome, message)
 
 
@@ -76,12 +77,8 @@ def _outcome(
 
 
 def _ratio(operation: verdicts.OperationVerdict) -> str:
-    verdict = operation.verdict
-    if verdict.ratio is None:
-        return ""
-    known = between(verdict.low, verdict.high, "{:.3f}".format)
-    said = f"candidate over baseline: {verdict.ratio:.3f}x"
-    return said if known == "–" else f"{said}, 95 % interval {known}"
+    changed = verdicts.change(operation.verdict)
+    return "" if changed == "–" else f"candidate against baseline, 95 % interval: {changed}"
 
 
 def _case(

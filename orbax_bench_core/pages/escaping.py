@@ -1,5 +1,6 @@
 """Texts of others in HTML, where nothing of them is markup."""
 
+import functools
 import html
 import re
 from typing import Final
@@ -10,6 +11,7 @@ from orbax_bench_core.pages.numbers import UNIT
 _UNBROKEN: Final = re.compile(rf"(\d) (?={UNIT})")
 
 
+@functools.lru_cache(maxsize=4096)  # a page says the same again and again
 def escaped(text: str) -> str:
     """Returns a text that stands for itself between tags and within quotes."""
     return html.escape(_UNBROKEN.sub("\\1\u00a0", presentable(text)))

@@ -86,7 +86,7 @@ def _cell(column: el.Column, given: str | el.Cell, place: int) -> str:
     text = f"<code>{escaped(cell.text)}</code>" if column.kind == "code" else inline(cell.text)
     if _RELATIVE.match(cell.href):
         text = f'<a href="{html.escape(cell.href)}">{text}</a>'
-    looks = f'class="{column.kind} {cell.role}"'
+    looks = f'class="{column.kind}{"" if cell.role == "plain" else f" {cell.role}"}"'
     if not place:
         return f'<th scope="row" {looks} data-of="{escaped(column.heading)}">{text}</th>'
     return f'<td {looks} data-of="{escaped(column.heading)}">{text}</td>'

@@ -44,13 +44,18 @@ def change(ratio: float, low: float | None = None, high: float | None = None) ->
         said, between = f"{digits(ratio)}x", [digits(end) for end in ends]
         unit = "x"
     else:
-        said, between = f"{100 * (ratio - 1):+.0f} %", [f"{100 * (end - 1):+.0f}" for end in ends]
+        said, between = f"{_whole(ratio)} %", [_whole(end) for end in ends]
         unit = " %"
     if len(between) == 2:
         return f"{said} ({between[0]} to {between[1]}{unit})"
     if not between:
         return said
     return f"{said} ({'at least' if low in ends else 'at most'} {between[0]}{unit})"
+
+
+def _whole(ratio: float) -> str:
+    """Returns the change of a ratio in whole percent, where what rounds to nothing is `+0`."""
+    return f"{round(100 * (ratio - 1)):+d}"
 
 
 def num_bytes(value: float) -> str:

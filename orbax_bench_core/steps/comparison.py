@@ -105,8 +105,8 @@ class Comparison(Experiment):
         assert verdicts is not None
         publish(run)
         page = publish_verdicts(run, verdicts)
-        self.show(verdicts_document(verdicts))
-        self.show(f"Report: {page}")
+        self.show(verdicts_document(verdicts, str(run.root)))
+        self.show(f"Page: {page}")
         return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
 
 

@@ -88,15 +88,15 @@ class Notifiers:
     def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
         """Tells what a comparison found, by every outlet."""
         from orbax_bench_core.analysis.verdicts import verdicts_document
-        from orbax_bench_core.document import to_markdown
         from orbax_bench_core.exports.ci import append_step_summary, junit_xml
+        from orbax_bench_core.pages import to_markdown
 
         if self.junit is not None:
             with _warned(f"cannot write {self.junit}"):
                 write_atomically(_path(self.junit), junit_xml(found))
         if self.page:
             with _warned("the summary page of this job cannot be written"):
-                append_step_summary(to_markdown(verdicts_document(found)), self.page)
+                append_step_summary(to_markdown(verdicts_document(found, directory)), self.page)
         self.state_of(found, code, directory)
 
     def state_of(
@@ -260,19 +260,12 @@ _STATES: Final[dict[int, State]] = {
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:
     """Returns the message to a webhook about a comparison."""
-    from orbax_bench_core.analysis.verdicts import headline, nearest_to_trouble
+    from orbax_bench_core.analysis.verdicts import headline, told
 
-    lines = [headline(found)]
-    for point in found.points:
-        if point.word == "PASS" or point.is_study:
-            continue
-        nearest = nearest_to_trouble(point)
-        ratio = None if nearest is None else nearest.verdict.ratio
-        said = point.reason
-        if nearest is not None and ratio is not None and point.endpoint == "time":
-            said = f"{nearest.operation} takes {ratio:.2f} times as long"
-        lines.append(f"{point.word} {point.point}: {said}")
-    return (*lines, *found.remarks)
+    several = len(found.points) > 1
+    points = [point for point in found.points if several and point.word != "PASS"]
+    each = (f"{point.point}: {told(point, found.gate).said}" for point in points)
+    return (headline(found).said, *each, *found.remarks)
 
 
 def _text_of(given: str) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
 from orbax_bench_core import execute
-from orbax_bench_core.analysis.verdicts import attempts, words
+from orbax_bench_core.analysis.verdicts import told
+from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import expected_of, job_name, make_launcher
 from orbax_bench_core.leases import batch_name
+from orbax_bench_core.pages import count
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.records import Record, RunInfo
 from orbax_bench_core.steps.comparison import PairJudged, compare_arms
@@ -87,9 +89,8 @@ def run_batch(
     # Where a launcher has started the same step on several hosts, all of them measure together, and
     # each returns the same: process 0 orchestrates, the others serve it and read what it has
     # written.
-    session = execute.Session.rejoin(
-        output_directory, *points, settings=settings, watch=_Log(), say=say
-    )
+    session = execute.Session.rejoin(output_directory, *points, settings=settings, say=say)
+    session = dataclasses.replace(session, watch=_Log(session.info.gate))
     cluster = None if settings.placed else execute.detect_cluster(os.environ)
     if cluster is not None:
         say(cluster.said)
@@ -120,6 +121,9 @@ def run_batch(
 
 
 class _Log(execute.Watcher):
+    def __init__(self, gate: GateConfig) -> None:
+        self._gate = gate
+
     def __call__(self, event: execute.Event) -> None:
         if isinstance(event, execute.Progress):
             if event.repeat is not None and event.arm is None:
@@ -134,17 +138,8 @@ class _Log(execute.Watcher):
 
     def _judged(self, event: PairJudged) -> None:
         verdict = event.verdict
-        ratios = ", ".join(
-            f"{operation.operation} {words.with_best_guess(operation.verdict)}"
-            for operation in verdict.operations
-            if operation.primary and operation.verdict.ratio is not None
-        )
-        said = "; ".join(filter(None, [verdict.reason or ratios, *attempts(verdict)]))
-        decided = words.decided(verdict)
-        word = f"{verdict.word}, {decided}" if decided else verdict.word
-        if verdict.word == "PASS":
-            word = f"{verdict.word} ({words.covers(verdict)})"
-        say(f"{verdict.point} after {words.design(verdict)}: {word}: {said}")
+        made = count(verdict.blocks, "block") if verdict.mode == "paired" else verdict.mode
+        say(f"{verdict.point} after {made}: {told(verdict, self._gate).said}")
 
 
 def say(line: str) -> None:

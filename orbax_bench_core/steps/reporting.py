@@ -28,7 +28,7 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
+from orbax_bench_core.document import Document, to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
@@ -263,14 +263,9 @@ def is_finished(point: records.PointRecords, info: records.RunInfo) -> bool:
 
 
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
-    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`."""
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` and `junit.xml`."""
     write_verdicts(run, verdicts)
-    document, page = verdicts_document(verdicts), run.root / "verdicts.html"
-    files.refuse_links(run.root / "verdicts", run.root)
-    write_figures(document, run.root / "verdicts")
-    markdown = to_markdown(document, figures="verdicts")
-    files.write_atomically(run.root / "verdicts.md", markdown.encode())
-    files.write_atomically(page, to_html(document).encode())
+    page = _write_pages(run.root, "verdicts", verdicts_document(verdicts, str(run.root)))
     files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None

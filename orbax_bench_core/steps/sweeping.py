@@ -16,7 +16,6 @@ from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_p
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary
-    from orbax_bench_core.analysis.verdicts import MetricsShown
 
 # What shows and writes results is imported while the first worker starts: see `_load_results`.
 
@@ -28,7 +27,7 @@ class Sweep(Experiment):
     limits: bool = True
     compare: str | None = None  # None takes the path of the suite
     capture: str | None = None  # None takes the path of the suite
-    metrics: MetricsShown = "changed"  # without a comparison, `all` shows those of the sweep
+    metrics: str = "changed"  # `all` shows those of the sweep
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
         """Refuses arms, and reads the baseline once: better now than after the measurement."""
@@ -72,8 +71,8 @@ class Sweep(Experiment):
         if self.compare is not None:
             self.verdicts = compare_stored(self.compare, str(run.root))
             publish_verdicts(run, self.verdicts)
-            self.show(verdicts_document(self.verdicts, self.metrics))
-        elif self.metrics == "all":  # of which `summary` keeps what reports show
+            self.show(verdicts_document(self.verdicts, str(run.root)))
+        if self.metrics == "all":  # of which `summary` keeps what reports show
             self.show(metrics_document(summarize(Run(run).repeats())))
         if self.capture is not None:
             folder, left_out = capture_into(run, self.capture)

@@ -74,7 +74,7 @@ def conclude_sweep(finished: Finished, console: Console) -> int:
     found = [summary.outcome]
     if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
         verdicts = read_verdicts(run)
-        print_document(verdicts_document(verdicts), console)
+        pages.print_document(verdicts_document(verdicts, finished.directory), console)
         found.append(verdicts.outcome)
     return exit_code(*found)
 
@@ -124,7 +124,7 @@ def _shown(finished: Finished, console: Console) -> VerdictReport | None:
         verdicts = read_verdicts(RunDirectory(finished.directory))
     except UserError:
         return None
-    print_document(verdicts_document(verdicts), console)
+    pages.print_document(verdicts_document(verdicts, finished.directory), console)
     return verdicts
 
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.analysis.verdicts import evidence_of, report, verdicts_document
 from orbax_bench_core.document import to_html
 from orbax_bench_core.exports.site import gather, site_document
-from orbax_bench_core.records import Run
 from tests.exports.site.conftest import nights  # noqa: F401 - fixtures
 from tests.support.browser import headless
 from tests.support.large_sweep import large_sweep  # noqa: F401
@@ -27,19 +25,14 @@ def browser():
 
 
 @pytest.fixture
-def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_point):
+def pages(once, tmp_path_factory, large_sweep, nights):
     """The pages of every kind, as files by name."""
 
     def make():
         folder = tmp_path_factory.mktemp("pages")
-        pair = make_point(label="a=1", candidate=make_point(label="a=1"))
-        run = make_paired_run(0, 1.5, pair=pair, blocks=8, folder="compared")
-        info = run.read_info()
-        judged = [evidence_of(pair, list(Run(run).repeats()), info)]
         found = {
             **large_sweep,
-            "verdicts": to_html(verdicts_document(report(info, judged))),
-            "site": to_html(site_document(gather([str(nights)], most=60), run.root)),
+            "site": to_html(site_document(gather([str(nights)], most=60), nights)),
         }
         files = {}
         for name, text in found.items():
@@ -51,7 +44,7 @@ def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_poi
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("name", ["report", "best", "verdicts", "site"])
+@pytest.mark.parametrize("name", ["report", "best", "site"])
 def test_a_page_fits_and_has_no_problem(browser, pages, name, width):
     browser.open(pages[name], width=width, dark=width == 390)
     # What is folded must fit, too.
@@ -151,7 +144,7 @@ def test_keys_reach_headings_and_the_values_of_plots(browser, pages):
 
 
 def test_print_fits_paper_and_has_no_controls_but_light_colours(browser, pages):
-    browser.open(pages["verdicts"], width=794, media="print")
+    browser.open(pages["report"], width=794, media="print")
     assert browser.run(OVERFLOW) == 0
     browser.open(pages["report"], width=794, dark=True, media="print")
     assert browser.run(OVERFLOW) == 0

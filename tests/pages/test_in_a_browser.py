@@ -5,12 +5,14 @@ import pytest
 from orbax_bench_core.analysis.async_study import study_document
 from orbax_bench_core.analysis.history import history_document
 from orbax_bench_core.analysis.recovery import Recovery, recovery_document
+from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.pages import to_html
 from tests.analysis.async_study.conftest import eventful, study_of  # noqa: F401
 from tests.analysis.history.conftest import build, changed  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves  # noqa: F401
 from tests.support.browser import headless
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
+from tests.support.verdicts import build_eventful
 
 pytestmark = pytest.mark.nightly
 
@@ -64,6 +66,7 @@ def files(once, tmp_path_factory, changed, eventful):
             "recovery": recovery_document(drills, "out"),
             "history": history_document(changed),
             "study": study_document(eventful),
+            "verdicts": verdicts_document(build_eventful(), "out"),
         }
         found = {}
         for name, document in documents.items():
@@ -76,7 +79,7 @@ def files(once, tmp_path_factory, changed, eventful):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 500, 360])
-@pytest.mark.parametrize("name", ["recovery", "history", "study"])
+@pytest.mark.parametrize("name", ["recovery", "history", "study", "verdicts"])
 def test_a_page_fits_and_shows_the_answer_first(browser, files, name, width, dark):
     browser.open(files[name], width=width, dark=dark)
     assert browser.run("document.querySelector('h1').getBoundingClientRect().top") < 200

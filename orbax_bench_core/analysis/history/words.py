@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
-from orbax_bench_core.analysis.verdicts import interval, ratio
+from orbax_bench_core.analysis.intervals import interval, ratio
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.pages import percent, seconds
 from orbax_bench_core.provenance import UNKNOWN

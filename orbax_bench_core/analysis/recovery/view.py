@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.names import shortened
 from orbax_bench_core.analysis.recovery import drills
-from orbax_bench_core.analysis.summary import shortened
 from orbax_bench_core.errors import command
 from orbax_bench_core.gate import together
 

@@ -3,7 +3,6 @@
 from orbax_bench_core.analysis.summary.aggregate import SummaryTable as SummaryTable
 from orbax_bench_core.analysis.summary.aggregate import summarize as summarize
 from orbax_bench_core.analysis.summary.charts import short_names as short_names
-from orbax_bench_core.analysis.summary.charts import shortened as shortened
 from orbax_bench_core.analysis.summary.model import MetricSummary as MetricSummary
 from orbax_bench_core.analysis.summary.model import PointStatus as PointStatus
 from orbax_bench_core.analysis.summary.model import RunSummary as RunSummary

@@ -1,13 +1,12 @@
 """Charts of a run: every repeat of an operation as a dot, and where its time went."""
 
-import collections
 import dataclasses
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core import document as doc
+from orbax_bench_core.analysis.names import shortened
 from orbax_bench_core.analysis.summary.aggregate import STAGES
 from orbax_bench_core.analysis.summary.model import OperationSummary, RunSummary
 from orbax_bench_core.analysis.summary.tables import (
@@ -19,8 +18,6 @@ from orbax_bench_core.analysis.summary.tables import (
 from orbax_bench_core.document import count
 from orbax_bench_core.records import RunInfo, Series
 
-_COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
-
 
 def short_names(every: Sequence[Series]) -> dict[str, str]:
     """Returns the name of each series without what all of them share, by its id.
@@ -30,22 +27,6 @@ def short_names(every: Sequence[Series]) -> dict[str, str]:
     return shortened(
         {each.id: f"{each.name.partition('[')[0]}[{each.point.label}]" for each in every}
     )
-
-
-def shortened(names: Mapping[str, str]) -> dict[str, str]:
-    """Returns `BENCHMARK[LABEL]`, by any ids, without what all labels share; see `short_names`."""
-    halves = {id_: name.removesuffix("]").partition("[") for id_, name in names.items()}
-    benchmarks = {id_: benchmark for id_, (benchmark, _, _) in halves.items()}
-    parts = {id_: _COMMA.split(label) for id_, (_, _, label) in halves.items()}
-    shared = frozenset.intersection(*map(frozenset, parts.values())) if len(names) > 1 else ()
-    several = len(set(benchmarks.values())) > 1
-    short = {}
-    for id_, found in parts.items():
-        own = ",".join(part for part in found if part and part not in shared)
-        whole = f"{benchmarks[id_]}[{own}]" if several and own else own
-        short[id_] = whole or benchmarks[id_]
-    count = collections.Counter(short.values())
-    return {id_: name if count[name] == 1 else f"{name} {id_[:6]}" for id_, name in short.items()}
 
 
 def varying(every: Sequence[Series]) -> dict[str, dict[str, str]]:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from orbax_bench_core.analysis.verdicts.words import seconds_of
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.gate import SeriesHealth, Verdict
+from orbax_bench_core.pages import seconds as seconds_of
 
 NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core import records
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, StorageTrouble
-from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
+from orbax_bench_core.config import BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.errors import did_you_mean
 from orbax_bench_core.gate import Decision, Doubt, decide
 
@@ -133,37 +133,6 @@ def storage_doubts(
     if len(refused) > MOST_FLAGGED * len(failed):
         told["store_answers"] = told["storage"]
     return told
-
-
-def evidence_remarks(point: PointVerdict) -> list[str]:
-    """Returns the warnings: arms that are not verified alike, and storage's trouble."""
-    return [*_verification(point.verified), *map(_storage, point.storage)]
-
-
-def _verification(verified: Mapping[Arm, records.Verified]) -> list[str]:
-    if len(set(verified.values())) > 1:
-        each = (f"the {arm} is {records.VERIFIED_WORDS[found]}" for arm, found in verified.items())
-        return ["; ".join(each)]
-    same: records.Verified = next(iter(verified.values()), "saved")
-    return [] if same in ("saved", "reference") else [f"both arms: {records.VERIFIED_WORDS[same]}"]
-
-
-def _storage(trouble: StorageTrouble) -> str:
-    each = [
-        f"{trouble.flagged.get(arm, 0)} of {trouble.repeats.get(arm, 0)} samples of the {arm}"
-        f"{_counts(trouble.counts.get(arm, {}))}"
-        for arm in ARMS
-    ]
-    said = (
-        f"{trouble.operation}: storage made trouble in {' and '.join(each)}; they count as they are"
-    )
-    if trouble.more is None:
-        return said
-    return f"{said}; the {trouble.more} is throttled more (p = {trouble.p_value:.2g})"
-
-
-def _counts(counts: Mapping[records.Trouble, int]) -> str:
-    return f" ({', '.join(f'{kind}: {n}' for kind, n in counts.items())})" if counts else ""
 
 
 def _reason(trouble: StorageTrouble) -> str:

@@ -1,247 +1,340 @@
-"""Headlines of reports: the result in a sentence or two."""
+"""The answer of a comparison in one sentence, the same in every place where it is told."""
 
 import math
-from collections.abc import Sequence
-from typing import Final
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeGuard
 
+from orbax_bench_core import pages
+from orbax_bench_core.analysis.names import shortened
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.words import (
-    ENDPOINTS,
-    beside,
-    interval,
-    open_shares,
-    ratio,
-    seconds_of,
-    share,
-)
-from orbax_bench_core.document import count
-from orbax_bench_core.gate import Word
-from orbax_bench_core.records import OverlapFinder
+from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.gate import StallVerdict, Verdict, Word
+from orbax_bench_core.measure import OF_CPU
 
-_WARNING: Final = "this is a warning, no proof."
-
-
-def headline(report: VerdictReport) -> str:
-    """Returns the result of a report in one sentence or two, without its word."""
-    shared = OverlapFinder.warning(report.not_alone, "the verdict")
-    said = f"{shared}. {_said(report)}" if shared else _said(report)
-    return f"{report.exploratory}. {said}" if report.exploratory else said
-
-
-def _said(report: VerdictReport) -> str:
-    if report.is_study:
-        return _study(report)
-    if not report.points:
-        return "No point is in both arms, so that nothing was compared."
-    if report.word == "REGRESSION":
-        said = " ".join(filter(None, [_regressed(report), _by_chance(report)]))
-    elif report.word == "PASS":
-        said = _passed(report)
-    else:
-        said = _undecided(report)
-    if all(point.mode == "unpaired" for point in report.points):
-        said += " The arms were run apart from each other: "
-        said += "it is more than such runs differ by." if report.beyond_runs else _WARNING
-    return said
-
-
-_SAID: Final = {
+ROLES: Final[dict[Word, pages.Role]] = {
+    "REGRESSION": "bad",
+    "INCONCLUSIVE": "unsure",
+    "PASS": "good",
+}
+_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
+_SPOKEN: Final = {
+    "save": "saves",
+    "save_blocking": "blocking saves",
+    "save_background": "background saves",
+    "save_durable": "durable saves",
+    "load": "loads",
+    "restore": "restores",
+}
+_SYSTEM_DOES: Final = {
     "save": "saves",
     "save_blocking": "returns from a save",
     "save_background": "writes in the background",
     "save_durable": "has a save on stable storage",
     "load": "loads",
 }
-_PUBLISHED: Final = (
-    "Published by Orbax's authors for Llama 3.1 on GPUs and in the cloud: saves up to 3.5 times "
-    "and loads up to 2 times as fast as PyTorch, 0.29x and 0.5x. Machine, storage, sizes and "
-    "number of processes are others here; docs/frameworks.md says what differs."
-)
+_MOST_TOLD: Final = 2
+"""Points of a study that a headline names."""
+
+
+def headline(report: VerdictReport) -> pages.Callout:
+    """Returns the result of a comparison: its word, and one sentence."""
+    word = stamped(report)
+    role: pages.Role = "plain" if report.is_study else ROLES[report.word]
+    said = [report.exploratory.partition(": ")[2], _said(report)]
+    if report.points and not report.is_study and apart(report):
+        says = {"REGRESSION": ", so this is a warning", "PASS": ", as far as that can tell"}
+        beyond = (
+            ", but runs of the same differ by less"
+            if report.beyond_runs
+            else says.get(report.word, "")
+        )
+        said.append(f"the two sides were measured apart{beyond}")
+    if report.not_alone:
+        said.append(f"{pages.count(report.not_alone, 'repeat')} not alone on the machine")
+    return pages.Callout(word, "; ".join(filter(None, said)), role)
+
+
+def stamped(judged: PointVerdict | VerdictReport) -> str:
+    """Returns a word that nobody who sees it alone takes for a verdict when it is none."""
+    word = "COMPARED" if judged.is_study else judged.word
+    return f"{word}, exploratory" if judged.exploratory else word
+
+
+def told(point: PointVerdict, gate: GateConfig) -> pages.Callout:
+    """Returns the result of one point, as the headline tells that of a report."""
+    role: pages.Role = "plain" if point.is_study else ROLES[point.word]
+    said = {"REGRESSION": _regressed, "INCONCLUSIVE": _undecided, "PASS": _passed}[point.word]
+    text = _compared([point]) if point.is_study else said(point, gate)
+    return pages.Callout(stamped(point), text, role)
+
+
+def operation_told(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -> str:
+    """Returns the result of one operation in a sentence."""
+    word = operation.verdict.word
+    if point.is_study:
+        return compared(operation, point)
+    if word == "PASS":
+        changed = _changed(operation)
+        return f"{spoken(operation.operation)} are not slower by {bound(operation, gate)}{changed}"
+    return _slower(operation) if word == "REGRESSION" else _open(operation)
+
+
+def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
+    """Returns points by verdict; among equals paired ones first, then those that failed."""
+
+    def order(point: PointVerdict) -> tuple[object, ...]:
+        nearest = nearest_to_trouble(point)
+        trouble = (0, 0.0) if nearest is None else _trouble(nearest)
+        return _RANKS[point.word], point.mode == "unpaired", not point.failed, trouble
+
+    return sorted(points, key=order)
+
+
+def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
+    """Returns the primary operation with the worst verdict and then the highest ratio, if any."""
+    return min(primary(point), key=_trouble, default=None)
+
+
+def primary(point: PointVerdict) -> list[OperationVerdict]:
+    """Returns the operations that decide about a point."""
+    return [operation for operation in point.operations if operation.primary]
+
+
+def spoken(operation: str) -> str:
+    """Returns an operation as people call it, such as `blocking saves`."""
+    name = operation.removesuffix(OF_CPU)
+    said = _SPOKEN.get(name, f"{name} operations")
+    return f"CPU times of {said}" if name != operation else said
+
+
+def bound(operation: OperationVerdict, gate: GateConfig) -> str:
+    """Returns the slow-down that a PASS of an operation rules out, such as `15 % or more`."""
+    rule = gate.rule(operation.operation)
+    if operation.verdict.bound == "floor":
+        return f"{pages.seconds(rule.min_effect_s)} or more"
+    return f"{share(rule.margin)} or more"
+
+
+def share(value: float, figures: int = 3) -> str:
+    """Returns a share in percent with the digits that it has, such as `0.5 %`."""
+    return "100 %" if 0.995 <= value <= 1 else f"{100 * value:.{figures}g} %"
+
+
+def is_real(value: float | None) -> TypeGuard[float]:
+    """Returns whether a value is a ratio or a time that a scale has a place for."""
+    return value is not None and math.isfinite(value) and value > 0
+
+
+def change(verdict: Verdict) -> str:
+    """Returns the change of an operation with its interval; a dash without a ratio."""
+    if not is_real(verdict.ratio):
+        return "–"
+    return pages.change(verdict.ratio, verdict.low, verdict.high)
+
+
+def medians(operation: OperationVerdict) -> list[str]:
+    """Returns the median time of each arm, baseline first; a dash where an arm has none."""
+    times = (operation.times.get(arm, ()) for arm in ARMS)
+    return [pages.seconds(statistics.median(found)) if found else "–" for found in times]
+
+
+def from_to(operation: OperationVerdict) -> str:
+    """Returns the median times of both arms, such as `12.7 → 16 ms`; empty without both."""
+    before, after = medians(operation)
+    if "–" in (before, after):
+        return ""
+    unit = before.rpartition(" ")[2]
+    return f"{before.removesuffix(f' {unit}') if after.endswith(f' {unit}') else before} → {after}"
+
+
+def stalls_counted(found: StallVerdict) -> str:
+    """Returns the stalls of both arms."""
+    of = pages.count(found.operations, "operation")
+    return f"{found.candidate} of {of} stalled, {found.baseline} of the baseline"
+
+
+def _said(report: VerdictReport) -> str:
+    points = worst_first(report.points)
+    if not points:
+        return "no point is in both, so nothing was compared"
+    if report.is_study:
+        return _compared(points)
+    if report.word == "PASS":
+        return _all_passed(points, report.gate)
+    found = [point for point in points if point.word == report.word]
+    said = told(found[0], report.gate).text if found else "a point has regressed"
+    if len(points) == 1 or not found:
+        return said
+    name = short_names(points)[found[0].point_id]
+    have = "regressed" if report.word == "REGRESSION" else "have no verdict"
+    return f"in {name} {said}; {len(found)} of {len(points)} points {have}"
+
+
+def short_names(points: Sequence[PointVerdict]) -> dict[str, str]:
+    """Returns names that tell the points apart, by their ids."""
+    return shortened({point.point_id: point.point for point in points})
+
+
+def apart(report: VerdictReport) -> bool:
+    """Returns whether both sides of every point were measured in runs of their own."""
+    return all(point.mode == "unpaired" for point in report.points)
+
+
+def _trouble(operation: OperationVerdict) -> tuple[int, float]:
+    value = operation.verdict.ratio
+    # What has no ratio could be anything, and comes first among its equals.
+    high = math.inf if value is None or math.isnan(value) else value
+    return _RANKS[operation.verdict.word], -high
+
+
+def _regressed(point: PointVerdict, gate: GateConfig) -> str:
+    if point.endpoint == "failures":
+        return _failing(point)
+    worst = nearest_to_trouble(point)
+    if worst is None or worst.verdict.word != "REGRESSION":
+        return point.reason or "it regressed"
+    others = [each for each in primary(point) if each is not worst]
+    also = [each for each in others if each.verdict.word == "REGRESSION"]
+    passed = [each for each in others if each.verdict.word == "PASS"]
+    parts = [_slower(worst)]
+    parts += [f"{_names(also)} regressed too"] if also else []
+    parts += [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
+    return "; ".join(parts)
+
+
+def _undecided(point: PointVerdict, gate: GateConfig) -> str:
+    open_ = [each for each in primary(point) if each.verdict.word != "PASS"]
+    if point.failed or point.endpoint in ("missing", "storage") or not open_:
+        return _failing(point) if point.endpoint == "failures" else point.reason or "not judged"
+    passed = [each for each in primary(point) if each.verdict.word == "PASS"]
+    worst = min(open_, key=_trouble)
+    parts = [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
+    parts.append(_open(worst))
+    others = [each for each in open_ if each is not worst]
+    parts += [f"{_names(others)} are open too"] if others else []
+    return "; ".join(parts)
+
+
+def _passed(point: PointVerdict, gate: GateConfig) -> str:
+    return _all_passed([point], gate)
+
+
+def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
+    every = [(point, each) for point in points for each in primary(point)]
+    if not every:
+        return points[0].reason or "nothing was judged"
+    operations = [operation for _, operation in every]
+    point, nearest = min(every, key=lambda pair: _trouble(pair[1]))
+    of = f" in {len(points)} points" if len(points) > 1 else ""
+    where = f" of {short_names(points)[point.point_id]}" if len(points) > 1 else ""
+    alone = len(every) == 1
+    at = _changed(nearest) if alone else f"; nearest: {spoken(nearest.operation)}{where}"
+    at += "" if alone else f", {_numbers(nearest)}"
+    unseen = not_looked_at(points)
+    return (
+        f"{_names(operations)} are not slower by {_bounds(operations, gate)}{of}{at}"
+        f"{f'; {unseen}' if unseen else ''}"
+    )
+
+
+def not_looked_at(points: Iterable[PointVerdict]) -> str:
+    """Returns which of stalls and failures nobody looked at; empty if all were counted."""
+    points = list(points)
+    unseen = []
+    if any(each.verdict.stalls is None for point in points for each in primary(point)):
+        unseen.append("stalls")
+    if any(point.failures is None for point in points):
+        unseen.append("failures")
+    return f"{' and '.join(unseen)} were not looked at" if unseen else ""
+
+
+def _failing(point: PointVerdict) -> str:
+    found = point.failures
+    if found is None or not (found.candidate or found.baseline):
+        return point.reason
+    fail = "fail" if point.word == "REGRESSION" else "may fail more often"
+    return (
+        f"attempts {fail}: {found.candidate} of {found.attempts} failed, "
+        f"{found.baseline} of the baseline"
+    )
+
+
+def _slower(operation: OperationVerdict) -> str:
+    verdict, name = operation.verdict, spoken(operation.operation)
+    if verdict.endpoint == "stalls" and verdict.stalls is not None:
+        return f"{name} stall: {stalls_counted(verdict.stalls)}"
+    if not is_real(verdict.ratio):
+        return f"{name} are slower: {verdict.reason}"
+    return f"{name} take {_longer(operation)}"
+
+
+def _open(operation: OperationVerdict) -> str:
+    verdict, name = operation.verdict, spoken(operation.operation)
+    if verdict.endpoint == "stalls" and verdict.stalls is not None and verdict.stalls.candidate:
+        return f"{name} may stall more often: {stalls_counted(verdict.stalls)}"
+    if not is_real(verdict.ratio) or (verdict.reason and verdict.p_regression is None):
+        return f"{name} were not judged: {verdict.reason or 'nothing was measured'}"
+    if verdict.high is not None and math.isfinite(verdict.high) and verdict.high > 1:
+        most = pages.change(verdict.high).lstrip("+")
+        return f"{name} may be slower, by up to {most}: {_numbers(operation)}"
+    return f"{name} have no verdict yet: {_numbers(operation)}"
+
+
+def _longer(operation: OperationVerdict) -> str:
+    """Returns `26 % longer (+18 to +35 %), 12.7 ms → 16 ms`."""
+    changed, _, ends = change(operation.verdict).partition(" (")
+    than = f"{changed.lstrip('+')} longer" if changed.startswith("+") else f"{changed} as long"
+    return f"{than}{f' ({ends}' if ends else ''}{_from_to(operation)}"
+
+
+def _numbers(operation: OperationVerdict) -> str:
+    return f"{change(operation.verdict)}{_from_to(operation)}"
+
+
+def _changed(operation: OperationVerdict) -> str:
+    return f": {_numbers(operation)}" if is_real(operation.verdict.ratio) else ""
+
+
+def _from_to(operation: OperationVerdict) -> str:
+    times = from_to(operation)
+    return f", {times}" if times else ""
+
+
+def _names(operations: Iterable[OperationVerdict]) -> str:
+    names = list(dict.fromkeys(spoken(each.operation) for each in operations))
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _bounds(operations: Iterable[OperationVerdict], gate: GateConfig) -> str:
+    bounds = {bound(each, gate) for each in operations}
+    return bounds.pop() if len(bounds) == 1 else "the margin of each"
 
 
 def compared(operation: OperationVerdict, point: PointVerdict) -> str:
     """Returns the sentence of a study about an operation: `Orbax saves in 2.1x the time of ...`."""
     system, other = point.systems["candidate"], point.systems["baseline"]
-    does, verdict = _SAID.get(operation.operation, f"does {operation.operation}"), operation.verdict
-    if verdict.ratio is None:
+    verdict = operation.verdict
+    does = _SYSTEM_DOES.get(operation.operation, f"does {operation.operation}")
+    if not is_real(verdict.ratio):
         return f"{system} {does}, and nothing says in what time of {other}: {verdict.reason}"
-    within = beside(verdict, lambda end: f"{end:.2g}")
+    known = [end for end in (verdict.low, verdict.high) if is_real(end)]
+    ends = " to ".join(f"{end:.2g}" for end in known)
+    within = f" ({ends}x)" if len(known) == 2 else ""
     return f"{system} {does} in {verdict.ratio:.2g}x the time of {other}{within}"
 
 
-def _study(report: VerdictReport) -> str:
-    """Returns the whole saves and loads of each point, beside what has been published."""
-    said = []
-    for point in report.points:
+def _compared(points: Sequence[PointVerdict]) -> str:
+    """Returns the whole saves and loads of the first points of a study."""
+    said = list(_of_systems(points[:_MOST_TOLD]))
+    more = len(points) - _MOST_TOLD
+    return "; ".join([*said, *([f"{pages.count(more, 'more point')} below"] if more > 0 else [])])
+
+
+def _of_systems(points: Sequence[PointVerdict]) -> Iterator[str]:
+    names = short_names(points)
+    for point in points:
         whole = [each for each in point.operations if each.operation in ("save", "load")]
-        primary = [each for each in point.operations if each.primary]
-        found = [compared(each, point) for each in whole or primary]
-        name = f"{point.point}: " if len(report.points) > 1 else ""
-        said.append(f"{name}{'; '.join(found) or point.reason}.")
-    pairs = [set(point.systems.values()) for point in report.points]
-    if all("Orbax" in systems for systems in pairs):
-        said.append(_PUBLISHED)
-    return " ".join(said)
-
-
-def _regressed(report: VerdictReport) -> str:
-    """Returns the worst regression; a proof is told before a warning, a failure before a time."""
-    regressed = [
-        (point, operation)
-        for point in worst_first(report.points)
-        for operation in point.operations
-        if operation.primary and operation.verdict.word == "REGRESSION"
-    ]
-    failing = [
-        point
-        for point in report.points
-        if point.word == "REGRESSION" and point.endpoint == "failures"
-    ]
-    if failing:
-        said = f"Attempts fail in {failing[0].point}: {failing[0].reason}."
-    elif regressed:
-        point, worst = min(
-            regressed, key=lambda found: (found[0].mode == "unpaired", trouble(found[1]))
-        )
-        said = _worst(point, worst)
-    else:
-        return "A point has regressed."
-    if len(regressed) + bool(failing) <= 1:
-        return said
-    said += f" In all, {count(len(regressed), 'primary operation')} regressed"
-    if len(report.points) == 1:
-        return f"{said}."
-    return f"{said}, in {len({at.point_id for at, _ in regressed})} of {len(report.points)} points."
-
-
-def _by_chance(report: VerdictReport) -> str:
-    """Returns how many points of such a run end in REGRESSION though nothing differs."""
-    points = sum(point.mode != "unpaired" for point in report.points)
-    if points < 2 or report.exploratory:
-        return ""
-    each, gate = report.gate.false_alarms, report.gate
-    if gate.family == "suite":
-        return f"Where nothing differs, at most {share(each)} of such runs have a REGRESSION."
-    expected = each * points
-    how = (
-        f"at most {share(expected)} of such runs of {points} points have a REGRESSION"
-        if expected < 1
-        else f"such a run of {points} points has up to {expected:.2g} REGRESSION on average"
-    )
-    return f"Where nothing differs, {how}; `gate.family: suite` keeps it at {share(each)} of runs."
-
-
-def _worst(point: PointVerdict, operation: OperationVerdict) -> str:
-    verdict = operation.verdict
-    if verdict.endpoint == "stalls":
-        return f"{operation.operation} stalls in {point.point}: {verdict.reason}."
-    between, guess = interval(verdict), ratio(verdict.ratio)
-    if between == "–":
-        return f"{operation.operation} takes {guess} as long in {point.point}."
-    return (
-        f"{operation.operation} takes {between} times as long in {point.point}, best guess {guess}."
-    )
-
-
-def _passed(report: VerdictReport) -> str:
-    primary = [
-        operation.operation
-        for point in report.points
-        for operation in point.operations
-        if operation.primary
-    ]
-    margins = {report.gate.rule(operation).margin for operation in primary}
-    large = f"of {share(margins.pop())} or more" if len(margins) == 1 else "as large as its margin"
-    floors = {report.gate.rule(operation).min_effect_s for operation in primary} - {0.0}
-    if len(floors) == 1:
-        large += f" that is {seconds_of(floors.pop())} or more as well"
-    return (
-        f"A typical slow-down {large} is ruled out for "
-        f"{count(len(primary), 'primary operation')} of {count(len(report.points), 'point')}, by "
-        f"{_looked_at(report)} operations per arm. {open_shares(report.points)}"
-        f"{_beyond_the_budget(report)}"
-    )
-
-
-def _beyond_the_budget(report: VerdictReport) -> str:
-    """Returns why stalls and failures have no limit, where one took longer than it may."""
-    gate = report.gate
-    automatic = "auto" in (gate.max_stalls, gate.max_failures)
-    shorter = any(
-        point.failures is not None and point.failures.attempts < gate.fewest_of_pass(0.0)
-        for point in report.points
-    )
-    if not (automatic and shorter):
-        return ""
-    return (
-        f" Fewer would take longer than `gate.limit_minutes` ({gate.limit_minutes:g}); "
-        "`orbax-bench history` adds up nights."
-    )
-
-
-def _looked_at(report: VerdictReport) -> str:
-    """Returns how many operations of each arm the primary times were judged by."""
-    found = {
-        operation.verdict.operations
-        for point in report.points
-        for operation in point.operations
-        if operation.primary
-    }
-    least, most = min(found, default=0), max(found, default=0)
-    return str(least) if least == most else f"{least} to {most}"
-
-
-def _undecided(report: VerdictReport) -> str:
-    open_points = [point for point in worst_first(report.points) if point.word == "INCONCLUSIVE"]
-    said = (
-        f"{len(open_points)} of {count(len(report.points), 'point')} "
-        f"{'has' if len(open_points) == 1 else 'have'} no verdict, which is not a pass."
-    )
-    failed = sum(point.failed for point in report.points)
-    if failed:
-        said += f" In {count(failed, 'point')} an arm failed."
-    why = {ENDPOINTS[point.endpoint] for point in open_points if point.endpoint != "time"}
-    if why:
-        said += f" Decided by {' and by '.join(sorted(why))}."
-    lacking = [point.reason for point in open_points if point.endpoint == "missing"]
-    if lacking:
-        return f"{said} {lacking[0]}."
-    nearest = [found for point in open_points if (found := nearest_to_trouble(point))]
-    judged = [operation for operation in nearest if operation.verdict.ratio is not None]
-    if judged:
-        worst = min(judged, key=trouble)
-        between = interval(worst.verdict)
-        within = f" within {between}" if between.startswith("[") else f" {between}"
-        within = "" if between == "–" else f"{within}, best guess"
-        said += f" The highest ratio is{within} {ratio(worst.verdict.ratio)} ({worst.operation})."
-    return said
-
-
-_RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
-
-
-def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
-    """Returns points by verdict; among equals paired ones first, then those that failed."""
-    return sorted(
-        points,
-        key=lambda point: (_RANKS[point.word], point.mode == "unpaired", not point.failed),
-    )
-
-
-def primary_first(point: PointVerdict) -> list[OperationVerdict]:
-    """Returns the operations of a point, primary ones first, otherwise as they were."""
-    return sorted(point.operations, key=lambda operation: not operation.primary)
-
-
-def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
-    """Returns the primary operation with the worst verdict and then the highest ratio, if any."""
-    primary = [operation for operation in point.operations if operation.primary]
-    return min(primary, key=trouble, default=None)
-
-
-def trouble(operation: OperationVerdict) -> tuple[int, float]:
-    """Returns a key by which the worst verdict comes first, and of equals the highest ratio."""
-    value = operation.verdict.ratio
-    # What has no ratio could be anything, and comes first among its equals.
-    high = math.inf if value is None or math.isnan(value) else value
-    return _RANKS[operation.verdict.word], -high
+        found = [compared(each, point) for each in whole or primary(point)]
+        name = f"{names[point.point_id]}: " if len(points) > 1 else ""
+        yield f"{name}{'; '.join(found) or point.reason}"

@@ -172,6 +172,7 @@ class VerdictReport(ResultModel):
     Attributes:
         schema_version: Version of this layout.
         suite: Name of the suite.
+        suite_file: Where the suite came from, for the command that goes on; empty if not known.
         run_id: The run of the candidate.
         baseline: What the baseline is, for people: an arm's overrides, a revision, a path.
         candidate: What the candidate is, for people.
@@ -190,6 +191,7 @@ class VerdictReport(ResultModel):
 
     schema_version: Literal[1] = VERDICTS_VERSION
     suite: str
+    suite_file: str = pydantic.Field(default="", exclude_if=lambda found: not found)
     run_id: str
     baseline: str
     candidate: str
@@ -286,25 +288,3 @@ def _read(path: AnyPath) -> VerdictReport:
 def write_verdicts(run: RunDirectory, verdicts: VerdictReport) -> None:
     """Writes `verdicts.json` into a run directory."""
     write_atomically(run.root / RunFile.VERDICTS, verdicts.model_dump_json(indent=1).encode())
-
-
-def what_decided(verdict: str, report: VerdictReport) -> str:
-    """Returns the points that have a word, each with the operations that gave it."""
-    return "; ".join(
-        f"{point.point}: {_why(verdict, point)}" for point in report.points if point.word == verdict
-    )
-
-
-def _why(verdict: str, point: PointVerdict) -> str:
-    """Returns the operations of a point that have a verdict, or the reason of the point."""
-    found = [
-        operation
-        for operation in point.operations
-        if operation.primary and operation.verdict.word == verdict
-    ]
-    said = [
-        f"{operation.operation} {operation.verdict.ratio:.2f}x"
-        for operation in found
-        if operation.verdict.ratio is not None and operation.verdict.endpoint == "time"
-    ]
-    return ", ".join(said if point.endpoint == "time" else []) or point.reason or ", ".join(said)

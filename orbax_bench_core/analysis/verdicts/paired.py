@@ -176,6 +176,7 @@ def report(
         notes = (*notes, unknown)
     return VerdictReport(
         suite=info.suite_name,
+        suite_file=info.suite_file,
         run_id=info.run_id,
         baseline=info.baseline,
         candidate=info.candidate,

@@ -1,356 +1,762 @@
-"""Document of verdicts: the worst point first, advice, figures, and a reading aid."""
+"""Verdicts for people: what changed and by how much, the command that follows, and all numbers."""
 
-from __future__ import annotations
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-import dataclasses
-import functools
-import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
-
-from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.verdicts import words
-from orbax_bench_core.analysis.verdicts.brief import (
-    MANY,
-    advice_on,
-    brief_elements,
-    meaning_of,
-    numbers_of,
-    operation_word,
-    particulars,
-    stamped,
-    verdict_word,
-)
+from orbax_bench_core import pages
+from orbax_bench_core.analysis.page_cache import other_cache
+from orbax_bench_core.analysis.verdicts.drawings import Named, draw_intervals, draw_operation
 from orbax_bench_core.analysis.verdicts.headlines import (
+    ROLES,
+    apart,
+    change,
+    from_to,
     headline,
+    is_real,
+    medians,
     nearest_to_trouble,
-    primary_first,
+    not_looked_at,
+    operation_told,
+    primary,
+    share,
+    short_names,
+    spoken,
+    stamped,
     worst_first,
 )
-from orbax_bench_core.analysis.verdicts.metrics import MetricsShown, metric_table
-from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
-from orbax_bench_core.analysis.verdicts.plots import draw_blocks, draw_intervals, draw_series
-from orbax_bench_core.analysis.verdicts.words import unmatched_line
-from orbax_bench_core.document import figures
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
-
-_FEW: Final = 4
-"""Number of points from which on HTML folds the figures of those that pass."""
-
-_FIGURES: Final = (
-    "Figures: the first of each point has every operation on one axis, with its 95 % interval "
-    "(hollow: not primary). Below it are, for each primary operation, the ratio of every block in "
-    "the order measured, and the times of both arms; for a point that passes among many, only for "
-    "the operation nearest to trouble. A dashed line through times is a drift; hollow marks are "
-    "the slow one of two regimes; rings are stalls, above the dotted line; a cross on the axis is "
-    "an attempt that failed. Where every slot of a block was a life, a line joins the operations "
-    "of each."
+from orbax_bench_core.analysis.verdicts.model import (
+    MetricChange,
+    OperationVerdict,
+    PointVerdict,
+    StorageTrouble,
+    Unmatched,
+    VerdictReport,
 )
+from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig
+from orbax_bench_core.errors import command
+from orbax_bench_core.measure import CPU, OF_CPU, TIME
+from orbax_bench_core.records import VERIFIED_WORDS, OverlapFinder
+
+READING: Final = """\
+Three things are judged: the typical time of each primary operation, its stalls, and the attempts \
+of the point that failed or hung. A point is REGRESSION if one of them is, and PASS if all pass.
+The change is that of the candidate against the baseline: + is slower. The true change lies within \
+the interval in at least 95 of 100 such comparisons, however early they ended. Where the interval \
+has one end only, too few blocks rule out anything on the other side.
+The change itself is the best guess. It leans to the verdict, because a comparison ends when the \
+data look clear. It is one of blocks, so it need not agree with the medians to the last digit; of \
+sides that were measured apart it is the change of the medians.
+A stall is an operation far above the median of both sides: by half at least, and by more than the \
+usual spread. The typical time does not show a few of them.
+PASS rules out a slow-down of the margin, and says which share of stalls and failures it cannot \
+exclude. Faster is said only where a candidate as slow as the baseline is ruled out.
+Only first attempts count. One that failed or hung counts as slower than all others, and as a \
+stall; a retry is kept to find the cause.
+In (parentheses): operations that are not primary. They decide nothing.
+Sides that were measured apart differ by all else that changed meanwhile, too."""
+"""Reading aid, one line each."""
+_PUBLISHED: Final = (
+    "Published by Orbax's authors for Llama 3.1 on GPUs and in the cloud: saves up to 3.5 times "
+    "and loads up to 2 times as fast as PyTorch, 0.29x and 0.5x. Machine, storage, sizes and "
+    "number of processes are others here; docs/frameworks.md says what differs."
+)
+_SEEK: Final = (
+    "look at the operations that stall for retries and throttling of the storage, other work on "
+    "the machine, and what the candidate does that the baseline does not"
+)
+_RULES: Final = {
+    "tolerance": "REGRESSION says that the slow-down is larger",
+    "margin": "PASS says that the slow-down is smaller",
+    "min_effect_s": "a slow-down below it does not count, so the interval need not agree",
+    "max_stalls": "PASS excludes more stalls than that beyond the baseline's",
+    "max_failures": "the same of failed first attempts",
+    "limit_minutes": "as far as `auto` limits reach",
+    "alpha": "of REGRESSION by times within the tolerance, over all looks, and of that by stalls",
+    "pass_alpha": "of PASS at the margin, over all looks",
+    "looks": "operations per side; with lives rounded to whole blocks",
+    "draws": "orders of the sides drawn for each test",
+    "primary": "these decide; without any of them, the first three that a class measures",
+    "family": "what shares alpha (Holm): the operations of a point, or of all points",
+}
+"""Meaning of the rules that need one, by key."""
+_SHARES: Final = ("tolerance", "margin", "max_stalls", "max_failures", "alpha", "pass_alpha")
+_FEW: Final = 2
+"""Points up to which a table has each primary operation; of more it has the worst of each."""
+_MOST_ROWS: Final = 12
+"""Rows of the drawing of all intervals."""
+_MOST_DRAWN: Final = 12
+"""Points with drawings of their operations, if they regressed: hundreds could not be opened."""
+_MOST_METRICS: Final = 40
+"""Rows of metrics on a page, shared among its points."""
+_MOST_NOTED: Final = 2
+"""Notes, and points without a partner, that a terminal shows unless it is asked for all."""
+_LONGEST: Final = 28
+"""Characters of a point's name among those of others; its details have all of it."""
+_SIZES: Final = {"bytes": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
 
 
-def verdicts_document(report: VerdictReport, metrics: MetricsShown = "changed") -> doc.Document:
-    """Returns verdicts for people.
-
-    A page has figures, of the worst points only where there are very many. A wide terminal shows
-    a table with advice beside the numbers; a narrow one, or what is no terminal, plain lines. When
-    there are many points, those that pass have one line each there. A page has every metric, a
-    terminal those that `metrics` says.
-    """
-    return doc.Document(
-        title=f"{stamped(report)}: {report.suite}",
-        elements=_page(report),
-        brief=brief_elements(report, metrics),
-    )
-
-
-def _page(report: VerdictReport) -> tuple[doc.Element, ...]:
+def verdicts_document(report: VerdictReport, place: str) -> pages.Document:
+    """Returns verdicts for people; `place` is the run directory of the candidate."""
     points = worst_first(report.points)
-    meanings, reading = words.MEANINGS.items(), words.READING
-    if report.is_study:  # what decides about a release is not said
-        meanings = {}.items()
-        reading = (
-            f"{words.STUDY}: {words.STUDY_MEANING}.",
-            *(line for line in reading if "PASS" not in line),
-        )
-    unmatched = tuple(doc.Span(unmatched_line(point)) for point in report.unmatched)
-    rules = tuple(map(doc.Span, words.rules(report.gate)))
-    described = (f"{word}: {meaning}" for word, meaning in meanings)
-    coloured = ((doc.Span.judged(word, strong=True), f": {meaning}") for word, meaning in meanings)
-    return (
-        doc.Only("html", _html_head(report)),
-        doc.Only("markdown", _markdown_head(report)),
-        doc.Heading("Verdicts"),
-        *((_filter(points),) if len(points) > MANY else ()),
-        *(_tables(points) if points else (doc.Paragraph("There is no verdict."),)),
-        doc.Section("Points without a partner", (doc.Items(unmatched),) if unmatched else ()),
-        doc.Section("Notes", (doc.Items(report.remarks),) if report.remarks else ()),
-        doc.Only("html", (doc.Section("Metrics", _metrics(points)),)),
-        doc.Only("html", (doc.Section("Figures", _drawings(report, points)),)),
-        doc.Only("markdown", tuple(_point_section(report, point) for point in points)),
-        doc.Heading("How to read this"),
-        doc.Only("html", (doc.Items((*coloured, *reading, _FIGURES)),)),
-        doc.Only("markdown", (doc.Items((*described, *reading)),)),
-        doc.Section("The rules that were applied", (doc.Items(rules),)),
-    )
-
-
-def _html_head(report: VerdictReport) -> tuple[doc.Element, ...]:
-    judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
-    run = ("Candidate against baseline, run ", doc.Span(report.run_id, code=True), judged)
-    return (
-        doc.Heading(doc.Span(report.suite), level=1),
-        doc.Paragraph(run, "dim"),
-        doc.Callout(verdict_word(report), doc.Span(headline(report))),
-        doc.Facts(
-            (
-                ("verdict", f"{stamped(report)}: {meaning_of(report)}"),
-                ("baseline", doc.Span(report.baseline)),
-                ("candidate", doc.Span(report.candidate)),
-            )
+    rows = _drawn_rows(points)
+    used = [each.verdict.operations for point in points for each in primary(point)]
+    size = f", {pages.count(max(used), 'operation')} per side" if any(used) else ""
+    return pages.Document(
+        about=(
+            f"{report.suite}: {report.candidate} against {report.baseline}, "
+            f"{report.judged_at:%Y-%m-%d %H:%M} UTC{size}"
         ),
-    )
-
-
-def _markdown_head(report: VerdictReport) -> tuple[doc.Element, ...]:
-    judged = f", judged {report.judged_at:%Y-%m-%d %H:%M} UTC"
-    return (
-        doc.Heading((verdict_word(report), f": {report.suite}"), level=1),
-        doc.Paragraph(headline(report)),
-        doc.Facts(
-            (
-                ("verdict", f"{stamped(report)}, that is, {meaning_of(report)}"),
-                ("baseline", doc.Span(report.baseline, code=True)),
-                ("candidate", doc.Span(report.candidate, code=True)),
-                ("run", (doc.Span(report.run_id, code=True), judged)),
-            )
+        headline=headline(report),
+        summary=(
+            *([draw_intervals(rows, report.gate)] if rows else []),
+            _answers(points),
+            pages.Text(items=_few(list(map(_unmatched, report.unmatched)))),
+            pages.Text(_sides(report, points), "dim"),
+            pages.Text(" ".join(_rare(report, points)) if points else ""),
+            pages.Text(" ".join(_doubts(report, points)), "unsure"),
+            pages.Text(items=_few(list(report.remarks)), role="unsure"),
         ),
+        following=following(report, place),
+        details=tuple(_details(report, points)),
     )
 
 
-def _filter(points: Sequence[PointVerdict]) -> doc.Filter:
-    names = {point.point_id: f"{point.point} {point.point_id}" for point in points}
-    return doc.Filter("points", names, {"verdict": {each.point_id: each.word for each in points}})
-
-
-def _tables(points: Sequence[PointVerdict]) -> tuple[doc.Element, ...]:
-    columns = (
-        doc.Column("metric"),
-        doc.Column("95 % interval", "fixed"),
-        doc.Column("ratio", "number"),
-        doc.Column("verdict", "fixed"),
-        doc.Column("what to do", "prose"),
-    )
-    html = tuple(map(_html_group, points))
-    markdown = tuple(map(_markdown_group, points))
-    return (
-        doc.Only("html", (doc.Table(columns, groups=html),)),
-        doc.Only("markdown", (doc.Table(columns, groups=markdown, keys=("point",)),)),
-    )
-
-
-def _html_group(point: PointVerdict) -> doc.Group:
-    about = particulars(point)
-    rows = (
-        doc.Row(
-            (
-                *map(doc.Span, numbers_of(operation)),
-                operation_word(operation, point, strong=True),
-                doc.Cell(advice_on(operation, point), tuple(words.flags(operation))),
-            ),
-            dim=not operation.primary,
+def following(report: VerdictReport, place: str) -> pages.Code:
+    """Returns the command that helps next, and why it does."""
+    separate = apart(report)  # also where nothing is in both
+    pair = (report.baseline, report.candidate) if separate else (place,)
+    details = command("compare", *pair, "--details")
+    open_ = [point for point in worst_first(report.points) if point.word == "INCONCLUSIVE"]
+    if not report.points:
+        return pages.Code(
+            details, "Points are matched by id: see in what those of each side differ."
         )
-        for operation in primary_first(point)
-    )
-    return doc.Group(
-        label=(verdict_word(point), " ", doc.Span(point.point), " ", doc.Span(about, "dim")),
-        rows=tuple(rows),
-        intro=tuple(map(doc.Paragraph, _remarks(point))),
-        key=point.point_id,
+    if any(found.failed for point in report.points for found in point.attempts.values()):
+        return pages.Code(
+            command("report", place),
+            "The report has the errors of all attempts that failed, also of those that passed when "
+            "they were tried again.",
+        )
+    if separate:
+        return pages.Code(
+            details,
+            "For a verdict measure both sides in one place, with `orbax-bench ab`. What differs "
+            "between these two:",
+        )
+    if report.word != "INCONCLUSIVE" or not open_ or not report.suite_file or report.exploratory:
+        passed = report.word == "PASS" or report.is_study
+        why = "All times and metrics:" if passed else "What else differs, metric by metric:"
+        return pages.Code(details, why)
+    again = ("ab", report.suite_file, "-o", place)
+    if not all(point.settled or point.failed for point in open_):
+        return pages.Code(command(*again), "It is not at its end; the same command goes on:")
+    if any(point.failed or point.endpoint in ("missing", "storage") for point in open_):
+        return pages.Code(details, "More operations would not do; what was measured, and what not:")
+    lacking = [each for point in open_ for each in primary(point) if each.verdict.word != "PASS"]
+    busy = "" if not _drifts(open_) else "When this machine is idle, more operations tell:"
+    if any(each.verdict.more_blocks or each.verdict.endpoint == "stalls" for each in lacking):
+        most = max((_needed(each) for each in lacking), default=0)
+        more = f"About {most} more operations per side may tell:" if most else "More may tell:"
+        return pages.Code(command(*again, "--more"), busy or more)
+    return pages.Code(
+        command("calibrate", "--suite", report.suite_file, "-o", f"{place}-noise"),
+        "More operations would not do. Make the operation longer, with larger data, or measure in "
+        "a quieter place; how noisy this one is:",
     )
 
 
-def _markdown_group(point: PointVerdict) -> doc.Group:
-    """Returns the rows of a point; one without operations has a row that says why."""
+def _needed(operation: OperationVerdict) -> int:
+    verdict = operation.verdict
+    per_life = verdict.operations // verdict.lives if verdict.lives else 1
+    return PER_ARM * per_life * (verdict.more_blocks or 0)
+
+
+def _drawn_rows(points: Sequence[PointVerdict]) -> list[Named]:
+    names = short_names(points)
+    rows: list[Named] = []
+    for point in points:
+        name = f"{names[point.point_id]}: " if len(points) > 1 else ""
+        rows += [(f"{name}{_label(each)}", each) for each in _deciding(point, points)]
+    return rows[:_MOST_ROWS]
+
+
+def _deciding(point: PointVerdict, points: Sequence[PointVerdict]) -> list[OperationVerdict]:
+    """Returns the operations of a point that have rows among those of all points."""
+    if len(points) <= _FEW:
+        return primary(point) or list(point.operations)
+    nearest = nearest_to_trouble(point)
+    return [] if nearest is None else [nearest]
+
+
+def _answers(points: Sequence[PointVerdict]) -> pages.Table:
+    """Returns a row for each operation of a few points, or one for each of several."""
+    if len(points) <= _FEW:
+        return _operations(points, only_primary=True)
+    names, rows = short_names(points), []
+    for point in points:
+        shown: tuple[str, ...] = ("–", "–", "–")
+        if (nearest := nearest_to_trouble(point)) is not None:
+            shown = (_label(nearest), from_to(nearest), change(nearest.verdict))
+        rows.append(pages.Row((_cut(names[point.point_id]), *shown, _point_says(point))))
+    heads = pages.columns("point", "worst", "times#", "change#", "result")
+    return pages.Table(heads, tuple(rows))
+
+
+def _operations(points: Sequence[PointVerdict], *, only_primary: bool = False) -> pages.Table:
     rows = []
-    for operation in primary_first(point):
-        name, *numbers = numbers_of(operation)
-        cells = (*map(doc.Span, numbers), operation_word(operation, point))
-        rows.append(doc.Row((doc.Span(name, code=True), *cells, advice_on(operation, point))))
-    nothing = doc.Row(("–", "–", "–", verdict_word(point), " ".join(words.remarks(point))))
-    return doc.Group(
-        label=doc.Span(point.point),
-        keys=(doc.Span(point.point, code=True),),
-        rows=tuple(rows) or (nothing,),
+    for point in points:
+        group = _group(point) if len(points) > 1 else ""
+        found = _deciding(point, ()) if only_primary else _primary_first(point)
+        for each in found:
+            times = medians(each)
+            cells = (_label(each), times[0], times[1], change(each.verdict), _says(each, point))
+            rows.append(pages.Row(cells, group, dim=not each.primary))
+        if not found:
+            rows.append(pages.Row(("–", "–", "–", "–", _point_says(point)), group))
+    heads = ("operation", "baseline#", "candidate#", "change#", "result")
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+def _group(point: PointVerdict) -> str:
+    return f"{stamped(point)} {pages.code(point.point)}"
+
+
+def _primary_first(point: PointVerdict) -> list[OperationVerdict]:
+    return sorted(point.operations, key=lambda operation: not operation.primary)
+
+
+def _label(operation: OperationVerdict) -> str:
+    name = operation.operation.replace("save_", "save, ", 1)
+    cache = "" if operation.cache in ("", "unknown") else f" ({operation.cache})"
+    return f"{name}{cache}"
+
+
+def _says(operation: OperationVerdict, point: PointVerdict) -> pages.Cell:
+    verdict, word = operation.verdict, operation.verdict.word
+    stalls = word != "PASS" and verdict.endpoint == "stalls"
+    if point.is_study:
+        return pages.Cell(_study_says(operation))
+    if word == "INCONCLUSIVE" and not (is_real(verdict.ratio) and verdict.p_regression is not None):
+        said = "stalls" if stalls else "not judged" if verdict.reason else "cannot tell"
+    elif stalls:
+        said = "stalls"
+    else:
+        said = {"REGRESSION": "slower", "PASS": "not slower", "INCONCLUSIVE": "cannot tell"}[word]
+    said = "faster" if word == "PASS" and verdict.faster else said
+    if not operation.primary:
+        return pages.Cell(f"({said})", "dim")
+    return pages.Cell(f"{pages.SIGNS[ROLES[word]]} {said}", ROLES[word])
+
+
+def _study_says(operation: OperationVerdict) -> str:
+    low, high = operation.verdict.low or 0.0, operation.verdict.high
+    high = math.inf if high is None else high
+    return "faster" if high < 1 else "slower" if low > 1 else "not told apart"
+
+
+def _point_says(point: PointVerdict) -> pages.Cell:
+    role, nearest = ROLES[point.word], nearest_to_trouble(point)
+    said = {"failures": "failures", "missing": "missing", "storage": "storage"}.get(point.endpoint)
+    if point.failed:
+        said = "failed"
+    elif nearest is not None and nearest.verdict.word == point.word:
+        return _says(nearest, point)
+    return pages.Cell(f"{pages.SIGNS[role]} {said or 'not judged'}", role)
+
+
+def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
+    sides = f"Candidate: {report.candidate}; baseline: {report.baseline}."
+    paired = sum(point.mode == "paired" for point in points)
+    if report.word == "REGRESSION" and paired > 1 and not report.exploratory:
+        sides += f" {_by_chance(report.gate, paired)}"
+    every = [each for point in points for each in primary(point)]
+    margins = {report.gate.rule(each.operation).margin for each in every}
+    if report.is_study or len(margins) != 1:
+        return sides
+    floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
+    least = f"{share(margins.pop())}{f' and {floor}' if floor else ''}"
+    return f"{sides} In parentheses: 95 % interval. Not slower: by less than {least}."
+
+
+def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
+    """Yields the stalls and the failures of all points, and what their counts cannot exclude."""
+    stalls = [each.verdict.stalls for point in points for each in primary(point)]
+    known = [found for found in stalls if found is not None]
+    if known:
+        of = sum(found.operations for found in known)
+        both = sum(each.candidate for each in known), sum(each.baseline for each in known)
+        yield _counted("Stalls", both, of, "operations", max(found.bound for found in known))
+    failures = [point.failures for point in points if point.failures is not None]
+    if failures:
+        of = sum(each.attempts for each in failures)
+        both = sum(each.candidate for each in failures), sum(each.baseline for each in failures)
+        yield _counted("Failures", both, of, "attempts", max(each.bound for each in failures))
+        if report.word == "PASS" and _short_of_time(report):
+            minutes = f"`gate.limit_minutes` ({report.gate.limit_minutes:g})"
+            yield f"To exclude more would take longer than {minutes}."
+    if unseen := not_looked_at(points):
+        yield f"{unseen[0].upper()}{unseen[1:]}{' everywhere' if known or failures else ''}."
+
+
+def _short_of_time(report: VerdictReport) -> bool:
+    """Returns whether stalls and failures have no limit, as it would have taken too long."""
+    gate = report.gate
+    return "auto" in (gate.max_stalls, gate.max_failures) and any(
+        point.failures is not None and point.failures.attempts < gate.fewest_of_pass(0.0)
+        for point in report.points
     )
 
 
-def _metrics(points: Sequence[PointVerdict]) -> tuple[doc.Element, ...]:
-    return tuple(
-        doc.Details(
-            (doc.Span(point.point), doc.Span(f" {len(point.metrics)} metrics", "dim")),
-            metric_table(point),
-        )
-        for point in points
-        if point.metrics
+def _counted(what: str, both: tuple[int, int], of: int, units: str, bound: float) -> str:
+    candidate, baseline = both
+    found = f"{candidate} of the candidate, {baseline} of the baseline,"
+    some = found if candidate or baseline else "none"
+    return f"{what}: {some} in {of} {units} per side; up to {share(bound, 2)} may be unseen."
+
+
+def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
+    """Yields what a reader must know before trusting the numbers."""
+    if said := OverlapFinder.warning(report.not_alone, "the verdict"):
+        yield f"{said}."
+    yield from _drifts(points)[:1]
+    if apart(report):  # so few data that numbers alone mislead
+        reasons = (each.verdict.reason for point in points for each in primary(point))
+        yield from [f"{reason}." for reason in reasons if reason][:1]
+    for point in points:
+        if weak := [arm for arm, found in point.verified.items() if found in ("itself", "none")]:
+            which = "both sides" if len(weak) > 1 else f"the {weak[0]}"
+            yield f"What {which} restored was not verified: see the details."
+            break
+    for point in points:
+        if flagged := [trouble for trouble in point.storage if sum(trouble.flagged.values())]:
+            counts = [f"{flagged[0].flagged.get(arm, 0)} of the {arm}" for arm in ARMS]
+            yield f"Storage made trouble in samples of {flagged[0].operation}: {', '.join(counts)}."
+            break
+
+
+def _drifts(points: Iterable[PointVerdict]) -> list[str]:
+    """Returns a sentence for each drift of the times of a primary operation, baselines first."""
+    found: dict[Arm, list[str]] = {arm: [] for arm in ARMS}
+    for point in points:
+        for each in primary(point):
+            for arm, health in each.health.items():
+                if health.drifts and health.drift is not None:
+                    said = "slower" if health.drift > 0 else "faster"
+                    found[arm].append(
+                        f"{spoken(each.operation).capitalize()} of the {arm} became "
+                        f"{abs(100 * health.drift):.0f} % {said} during the run"
+                    )
+    idle = ": this machine was not idle." if found["baseline"] else "."
+    return [f"{said}{idle}" for arm in ARMS for said in found[arm]]
+
+
+def _by_chance(gate: GateConfig, points: int) -> str:
+    """Returns how many points of such a run end in REGRESSION though nothing differs."""
+    expected = gate.false_alarms * (1 if gate.family == "suite" else points)
+    if expected < 1:
+        return f"Where nothing differs, at most {share(expected)} of such runs have a REGRESSION."
+    return f"Where nothing differs, such a run has up to {expected:.2g} REGRESSION on average."
+
+
+def _few(lines: Sequence[str]) -> tuple[str, ...]:
+    more = len(lines) - _MOST_NOTED
+    last = [f"{pages.count(more, 'more line')}: with --details, or on the page"] if more > 0 else []
+    return (*lines[:_MOST_NOTED], *last)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def _unmatched(found: Unmatched) -> str:
+    differs = f"; the nearest differs in {'; '.join(found.differs)}" if found.differs else ""
+    return f"only in the {found.side}: {found.point}{differs}"
+
+
+def _details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[pages.Element]:
+    gate = report.gate
+    if report.is_study and any("Orbax" in point.systems.values() for point in points):
+        yield pages.Text(_PUBLISHED, "dim")
+    several = len(points) > _FEW
+    every = _operations(points) if several or any(_aside(point) for point in points) else None
+    yield pages.Details("Every operation", () if every is None else (every,))
+    yield pages.Details(
+        "What each result rests on, and what would help",
+        tuple(
+            pages.Text(f"{_group(point)} {point.point_id}", items=tuple(_findings(point, gate)))
+            for point in points
+        ),
     )
+    drawn = [
+        _drawings(point, gate, several=several)
+        for at, point in enumerate(points[:_MOST_DRAWN])
+        if at <= _FEW or point.word == "REGRESSION"
+    ]
+    yield pages.Details("All times, in the order measured", tuple(drawn))
+    tables = (_tests(points), _power(points), _stalls(points), _failures(points))
+    note = pages.Text(_NUMBERS if points else "", "dim")
+    yield pages.Details("Exact numbers of each test", (*tables, note))
+    yield pages.Details("Health of each series of times", (_health(points),))
+    measured = sum(len(point.metrics) for point in points)
+    note = pages.Text(_METRICS_NOTE if measured else "", "dim")
+    of_all = f"What differs most of {pages.count(measured, 'metric')}"
+    yield pages.Details(of_all, (_metrics(points), note))
+    notes = (*report.remarks, *map(_unmatched, report.unmatched))
+    yield pages.Details("Notes, and points without a partner", (pages.Text(items=notes),))
+    yield pages.Details("How to read this", (pages.Text(items=tuple(READING.splitlines())),))
+    chance = (_by_chance(gate, max(1, len(points))),)
+    yield pages.Details("The rules that were applied", (_rules(gate), pages.Text(items=chance)))
+    yield pages.Text(f"Run {report.run_id}. Every number is in `verdicts.json`.", "dim")
 
 
-def _remarks(point: PointVerdict) -> list[str]:
-    remarks = words.remarks(point)
-    return [f"failed: {remarks[0]}", *remarks[1:]] if point.failed and remarks else remarks
+def _drawings(point: PointVerdict, gate: GateConfig, *, several: bool) -> pages.Section:
+    drawn = [each for each in point.operations if each.primary or each.verdict.word == "REGRESSION"]
+    if several and (nearest := nearest_to_trouble(point)) is not None:
+        drawn = [nearest]
+    charts = (chart for each in drawn for chart in draw_operation(point, each, gate))
+    return pages.Section(pages.code(point.point), tuple(charts))
 
 
-def _drawings(report: VerdictReport, points: Sequence[PointVerdict]) -> tuple[doc.Element, ...]:
-    plotted = plotted_points(report)
-    elements: list[doc.Element] = []
-    for point in plotted:
-        summary = (verdict_word(point, strong=True), " ", doc.Span(point.point))
-        opened = point.word != "PASS" or len(points) < _FEW
-        elements.append(doc.Details(summary, tuple(page_figures(report, point)), open=opened))
-    if len(plotted) < len(points):
-        bare = f"{len(points) - len(plotted)} more points have no figures here"
-        elements.append(doc.Paragraph(f"{bare}; their numbers are in the table above.", "dim"))
-    return tuple(elements)
+def _aside(point: PointVerdict) -> bool:
+    return not all(operation.primary for operation in point.operations)
 
 
-def _point_section(report: VerdictReport, point: PointVerdict) -> doc.Section:
-    """Returns the Markdown below the table of a point, if there is anything to say."""
-    items: list[doc.Text] = list(_remarks(point))
-    for operation in primary_first(point):
-        name = doc.Span(operation.operation, code=True)
-        items += [("! ", name, f" {flag}") for flag in words.flags(operation)]
-    figures = figure_files(report, point) if point in plotted_points(report) else ()
-    decided = words.decided(point)
-    said = f"{stamped(point)}{f' ({decided})' if decided else ''}, {words.design(point)}, id "
-    return doc.Section(
-        ("" if point.is_study else f"{words.MARKS[point.word]} ", doc.Span(point.point, code=True)),
-        (*((doc.Items(tuple(items)),) if items else ()), *figures, *metric_table(point)),
-        lead=(doc.Paragraph((said, doc.Span(point.point_id, code=True))),),
-    )
+def _findings(point: PointVerdict, gate: GateConfig) -> Iterator[str]:
+    """Yields what was found of a point and of each operation, and how it was measured."""
+    if point.reason:
+        yield point.reason
+    if point.exploratory:
+        yield "rules that are chosen after the data prove nothing: measure again with these rules"
+    for each in _primary_first(point):
+        said = [operation_told(each, point, gate), each.verdict.reason]
+        said = said[: 1 if each.verdict.reason in said[0] else 2]
+        yield f"{pages.code(each.operation)}: {'; '.join([*said, *_helps(each, point, gate)])}"
+        yield from (f"{pages.code(each.operation)}, {line}" for line in _flags(each))
+    for arm, found in point.attempts.items():
+        first = f", first in {found.example}" if found.example else ""
+        failed = f"{found.failed or 'none'} of {pages.count(found.count, 'first attempt')} failed"
+        at = point.failed_at.get(arm, ())
+        places = f" (number {', '.join(str(each + 1) for each in at)})" if at else ""
+        yield f"{arm}: {failed}{places}{first}"
+    yield from filter(None, (*map(_storage, point.storage), point.switching))
+    yield from _measured(point)
+    if verified := _verification(point):
+        yield verified
+    yield from filter(None, [other_cache(each.cache for each in point.operations)])
 
 
-MOST_POINTS: Final = 24
-"""Points that have figures, the worst first: a page of hundreds could not be opened."""
-
-FEW_POINTS: Final = 3
-"""Number of points up to which those that pass have all figures too."""
-
-_WIDTH: Final = 5.4
-_HEIGHT: Final = 3.1
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """One drawing."""
-
-    title: str  # what it shows, in words
-    height: float  # inches that it needs
-    draw: Callable[[Axes], None]  # draws it on empty axes
-    fitted: bool = False  # whether it has labels whose room must be measured
-
-
-def plotted_points(report: VerdictReport) -> list[PointVerdict]:
-    """Returns the points of a comparison that have figures, the worst first."""
-    return [point for point in worst_first(report.points) if point.operations][:MOST_POINTS]
-
-
-def interval_panel(report: VerdictReport, point: PointVerdict) -> Panel:
-    """Returns the drawing of the intervals of all operations of a point, which has some."""
-    return Panel(
-        title=f"Intervals of the ratios of {point.point}",
-        height=1.05 + 0.3 * len(point.operations),
-        draw=lambda axes: draw_intervals(axes, point, report.gate),
-        fitted=True,
-    )
-
-
-def operation_panels(
-    report: VerdictReport, point: PointVerdict, operation: OperationVerdict
-) -> list[Panel]:
-    """Returns the drawings of an operation: its blocks where it is paired, and its series."""
-    panels = []
-    if operation.block_log_ratios:
-        panels.append(
-            Panel(
-                title=f"Ratio of candidate to baseline of {operation.operation} in each block",
-                height=_HEIGHT,
-                draw=lambda axes: draw_blocks(
-                    axes, operation, report.gate.rule(operation.operation)
-                ),
+def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -> Iterator[str]:
+    """Yields what else is known of an operation, and what would help to tell more."""
+    verdict, rule = operation.verdict, gate.rule(operation.operation)
+    floor = pages.seconds(rule.min_effect_s)
+    if verdict.bound == "floor":
+        yield f"a slow-down below {floor} does not count here"
+    if operation.false_discovery is not None and verdict.word == "REGRESSION":
+        yield f"false discovery rate {share(operation.false_discovery)}"
+    if verdict.word == "PASS" and verdict.ratio is not None and (verdict.low or 0) > 1:
+        limit = "min_effect_s" if verdict.bound == "floor" else "margin"
+        likely = pages.change(verdict.ratio)
+        yield f"one of about {likely} is likely; if that matters, lower `gate.{limit}`"
+    if verdict.word != "PASS" and verdict.endpoint == "stalls":
+        yield _SEEK
+    if not operation.primary:
+        yield "it decides nothing; if it matters, name it in `gate.primary`"
+    elif verdict.word == "INCONCLUSIVE" and point.mode == "paired" and not point.failed:
+        if verdict.settled and not verdict.more_blocks and verdict.endpoint == "time":
+            yield (
+                "more operations would not do: make it longer, with larger data, measure in a "
+                "quieter place, set `gate.min_effect_s`, or take it out of `gate.primary`"
             )
-        )
-    if any(operation.times.values()):
-        panels.append(
-            Panel(
-                title=f"Times of {operation.operation} in both arms in the order measured",
-                height=_HEIGHT,
-                draw=lambda axes: draw_series(axes, point, operation),
-            )
-        )
-    return panels
+        elif verdict.more_blocks:
+            yield f"about {pages.count(verdict.more_blocks, 'more block')} would tell"
+        elif not verdict.settled and point.next_look is not None:
+            yield f"the next look is at {pages.count(point.next_look, 'operation')} per side"
 
 
-def drawn_operations(report: VerdictReport, point: PointVerdict) -> list[OperationVerdict]:
-    """Returns the operations of a point that have figures of their own.
-
-    Those are the primary ones and what has regressed; the others are among the intervals. Of a
-    point that passes, among more than a few, it is the primary one nearest to trouble.
-    """
-    if point.word == "PASS" and len(report.points) > FEW_POINTS:
-        nearest = nearest_to_trouble(point)
-        return [] if nearest is None else [nearest]
+def _flags(operation: OperationVerdict) -> list[str]:
+    of_arms: dict[str, list[str]] = {}
+    for arm, health in operation.health.items():
+        for flag in health.flags:
+            of_arms.setdefault(flag, []).append(arm)
     return [
-        operation
-        for operation in primary_first(point)
-        if operation.primary or operation.verdict.word == "REGRESSION"
+        f"{'both sides' if len(arms) > 1 else arms[0]}: {flag}" for flag, arms in of_arms.items()
     ]
 
 
-def page_figures(report: VerdictReport, point: PointVerdict) -> list[doc.Figure]:
-    """Returns the figures of one point of a comparison on a page, one drawing each."""
-    panels = [interval_panel(report, point)]
-    for operation in drawn_operations(report, point):
-        panels += operation_panels(report, point, operation)
-    return [doc.Figure(panel.title, functools.partial(_figure, [panel])) for panel in panels]
-
-
-def figure_files(report: VerdictReport, point: PointVerdict) -> list[doc.Figure]:
-    """Returns the figures of one point of a comparison as files, one for each operation."""
-    panel = interval_panel(report, point)
-    name = f"{_safe(point.point_id)}.png"
-    files = [doc.Figure(panel.title, functools.partial(_figure, [panel]), file=name)]
-    for index, operation in enumerate(drawn_operations(report, point)):
-        panels = operation_panels(report, point, operation)
-        if panels:
-            title = f"{operation.operation} of {point.point}: blocks and series"
-            name = f"{_safe(point.point_id)}_{index}_{_safe(operation.operation)}.png"
-            files.append(doc.Figure(title, functools.partial(_figure, panels), file=name))
-    return files
-
-
-def _figure(panels: Sequence[Panel]) -> Drawing:
-    """Returns drawings side by side; to be called inside `figures.style`."""
-    width, height = _WIDTH * len(panels), max(panel.height for panel in panels)
-    fitted = any(panel.fitted for panel in panels)
-    figure = figures.new_figure(width, height, fitted=fitted)
-    if not fitted:
-        # Axes of one size stand under each other in columns.
-        figure.subplots_adjust(
-            left=0.65 / width,
-            right=1 - 0.15 / width,
-            top=1 - 0.3 / height,
-            bottom=0.95 / height,
-            wspace=0.16,
+def _measured(point: PointVerdict) -> Iterator[str]:
+    """Yields which worker processes measured a point."""
+    design, blocks = point.design, pages.count(point.blocks, "block")
+    if design is None:
+        yield blocks if point.blocks else "the two sides were measured apart"
+        return
+    if (per := design.blocks_per_process) is not None:
+        number = pages.count(-(-point.blocks // per), "worker process", "worker processes")
+        judged = max((each.verdict.operations for each in point.operations), default=0) // PER_ARM
+        those = -(-judged // per)
+        said = f"{number} of both sides, {pages.count(per, 'block')} each"
+        yield f"{blocks}: {said}; what differs between the first {those} is in the interval"
+    elif design.workers == "shared":
+        yield f"{blocks}: one worker process for both sides, which the verdict is about"
+    elif design.workers == "one_per_arm":
+        known = "" if design.left_open is None else f", by up to {share(design.left_open)} (95 %)"
+        yield f"{blocks}: a process per side, whose offset counts as a difference{known}"
+    else:
+        lives = pages.count(point.blocks * PER_ARM, "life", "lives")
+        of = pages.count(design.operations_per_life, "operation")
+        yield f"{blocks}: {lives} per side, each a process of its own with {of}"
+    if design.after:
+        yield (
+            f"in the {pages.count(design.after, 'block')} before them both sides shared workers, "
+            "and an operation may have paid for the one before it: these are not judged"
         )
-    row = figure.subplots(1, len(panels), squeeze=False)[0]
-    for axes, panel in zip(row, panels, strict=True):
-        panel.draw(axes)
-    return figure
+    if point.continued:
+        cut = pages.count(point.continued, "life was", "lives were")
+        yield f"{cut} continued in a new process after an interruption"
 
 
-def _safe(name: str) -> str:
-    """Returns a name as a part of a file name and of a link."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", name)[:60]
+def _verification(point: PointVerdict) -> str:
+    each = [f"{arm} {VERIFIED_WORDS[found]}" for arm, found in point.verified.items()]
+    return "; ".join(each)
+
+
+def _storage(trouble: StorageTrouble) -> str:
+    each = []
+    for arm in ARMS:
+        kinds = ", ".join(f"{kind}: {n}" for kind, n in trouble.counts.get(arm, {}).items())
+        of = f"{trouble.flagged.get(arm, 0)} of {trouble.repeats.get(arm, 0)} samples of the {arm}"
+        each.append(f"{of}{f' ({kinds})' if kinds else ''}")
+    chance = "" if trouble.p_value is None else f" (p = {trouble.p_value:.2g})"
+    more = "alike in both" if trouble.more is None else f"more often in the {trouble.more}"
+    return (
+        f"{trouble.operation}: storage made trouble in {' and '.join(each)}, {more}{chance}; they "
+        "count as they are"
+    )
+
+
+_NUMBERS: Final = (
+    "p, slower: chance of such data if the candidate is within the tolerance; at margin: if it is "
+    "as slow as that. n: operations of each side. 8 in 10: the slow-down that is found so often. "
+    "more: blocks that a verdict needs. open: share that cannot be excluded. above: times the "
+    "median that a stall is. mean: ratio of the mean times of what passed."
+)
+
+
+def _number(value: float | None, figures: str = ".3g") -> str:
+    return "–" if value is None else f"{value:{figures}}"
+
+
+def _tests(points: Sequence[PointVerdict]) -> pages.Table:
+    heads = ("times of`", "ratio#", "low#", "high#", "p, slower#", "p, at margin#")
+    rows = []
+    for point in points:
+        for each in _primary_first(point):
+            verdict = each.verdict
+            ends = (verdict.ratio, verdict.low, verdict.high)
+            chances = (verdict.p_regression, verdict.p_pass)
+            numbers = (*(_number(end, ".4g") for end in ends), *map(_number, chances))
+            rows.append(pages.Row((each.operation, *numbers), _group(point), dim=not each.primary))
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+def _power(points: Sequence[PointVerdict]) -> pages.Table:
+    heads = ("power of`", "n#", "lives#", "look#", "8 in 10#", "9 in 10#", "more#")
+    rows = []
+    for point in points:
+        for each in _primary_first(point):
+            verdict = each.verdict
+            found = (verdict.detectable_80, verdict.detectable)
+            cells = (
+                *(each.operation, str(verdict.operations), str(verdict.lives)),
+                "–" if verdict.look is None else str(verdict.look + 1),
+                *("–" if one is None else f"+{share(one)}" for one in found),
+                "–" if verdict.more_blocks is None else str(verdict.more_blocks),
+            )
+            rows.append(pages.Row(cells, _group(point), dim=not each.primary))
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+def _stalls(points: Sequence[PointVerdict]) -> pages.Table:
+    heads = (
+        *("stalls of`", "candidate#", "baseline#", "n#", "open#", "limit#"),
+        *("above#", "mean#", "p#", "look#", "says~"),
+    )
+    rows = []
+    for point in points:
+        for each in _primary_first(point):
+            if (found := each.verdict.stalls) is None:
+                continue
+            cells = (
+                each.operation,
+                *map(str, (found.candidate, found.baseline, found.operations)),
+                share(found.bound),
+                "–" if found.limit is None else share(found.limit),
+                f"{found.threshold:.3g}x",
+                _number(found.mean_ratio),
+                _number(found.p_value),
+                str(found.look + 1),
+                found.reason or found.word,
+            )
+            rows.append(pages.Row(cells, _group(point), dim=not each.primary))
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+def _failures(points: Sequence[PointVerdict]) -> pages.Table:
+    heads = (
+        *("failures of`", "candidate#", "baseline#", "n#", "open#", "limit#"),
+        *("p#", "look#", "says~"),
+    )
+    rows = []
+    for point in points:
+        if (found := point.failures) is not None:
+            cells = (
+                point.point,
+                *map(str, (found.candidate, found.baseline, found.attempts)),
+                share(found.bound),
+                "–" if found.limit is None else share(found.limit),
+                _number(found.p_value),
+                "–" if found.look is None else str(found.look + 1),
+                found.reason or found.word,
+            )
+            rows.append(pages.Row(cells))
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+def _health(points: Sequence[PointVerdict]) -> pages.Table:
+    heads = (
+        "series`",
+        "n#",
+        "median#",
+        "spread#",
+        "sigma#",
+        "drift#",
+        "p#",
+        "regimes#",
+        "outliers#",
+    )
+    rows = [
+        pages.Row(
+            (
+                f"{each.operation} {arm}",
+                str(health.n),
+                pages.seconds(health.median),
+                *("–" if one is None else share(one) for one in (health.spread, health.sigma)),
+                "–" if health.drift is None else f"{100 * health.drift:+.3g} %",
+                _number(health.drift_p),
+                f"{_number(health.regime_ratio)}x" if health.regime_ratio else "one",
+                share(health.outliers),
+            ),
+            _group(point),
+        )
+        for point in points
+        for each in _primary_first(point)
+        for arm, health in each.health.items()
+    ]
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+_METRICS_NOTE: Final = (
+    "Median over the repeats on the worst host; where no direction is better, the mean over the "
+    "hosts. Of a baseline without repeats only means are known. Apart: the chance that a value of "
+    "the candidate is above one of the baseline, less that it is below. No test was made of a "
+    "change; that of a time that was judged is the one of the verdict, with its interval."
+)
+
+
+def _most_different(point: PointVerdict) -> list[MetricChange]:
+    """Returns the metrics by how little the values of both sides overlap, those of one side last.
+
+    Those of the operations that decide come first: their seconds, then the times inside them.
+    """
+    deciding = {operation.operation for operation in primary(point)}
+
+    def order(metric: MetricChange) -> tuple[bool, bool, int, float, float]:
+        was, now = metric.baseline, metric.candidate
+        is_time = metric.unit == "s" and metric.better == "lower"
+        amount = abs(metric.delta or 0.0)
+        if was is not None and now is not None and is_time:
+            amount = abs(now - was)
+        return (
+            was is None or now is None,
+            metric.operation.partition("[")[0] not in deciding,
+            0 if metric.metric == TIME else 2 - is_time,
+            -abs(metric.apart or 0.0),
+            -amount,
+        )
+
+    return sorted((each for each in point.metrics if each.baseline != each.candidate), key=order)
+
+
+def _metrics(points: Sequence[PointVerdict]) -> pages.Table:
+    heads = ("metric`", "baseline, n#", "candidate, n#", "change#", "apart#", "better")
+    most = max(5, _MOST_METRICS // max(1, len(points)))
+    rows = [
+        pages.Row(
+            (
+                f"{each.operation} {each.metric}",
+                f"{_value(each.baseline, each.unit)}, {each.repeats.get('baseline', 0)}",
+                f"{_value(each.candidate, each.unit)}, {each.repeats.get('candidate', 0)}",
+                _judged_change(point, each) or _delta(each),
+                _number(each.apart, "+.2g"),
+                "–" if each.better == "none" else each.better,
+            ),
+            _group(point) if len(points) > 1 else "",
+        )
+        for point in points
+        for each in _most_different(point)[:most]
+    ]
+    return pages.Table(pages.columns(*heads), tuple(rows))
+
+
+def _judged_change(point: PointVerdict, metric: MetricChange) -> str:
+    """Returns the change of an operation's verdict; empty for what has none of its own."""
+    # What a repeat does several times is judged by its sum, which is no metric of one of them.
+    several = [
+        m
+        for m in point.metrics
+        if m.metric == TIME and m.operation.partition("[")[0] == metric.operation
+    ]
+    judged = {TIME: metric.operation, CPU: f"{metric.operation}{OF_CPU}"}.get(metric.metric)
+    found = [each.verdict for each in point.operations if each.operation == judged]
+    known = len(several) < 2 and found and is_real(found[0].ratio)
+    return change(found[0]) if known else ""
+
+
+def _delta(metric: MetricChange) -> str:
+    if metric.baseline is None or metric.candidate is None:
+        return "one side"
+    return "from 0" if metric.delta is None else f"{100 * metric.delta:+.3g} %"
+
+
+def _value(value: float | None, unit: str) -> str:
+    if value is None:
+        return "–"
+    size, per, _ = unit.partition("/s")
+    if unit == "s":
+        return pages.seconds(value)
+    if size in _SIZES:
+        return f"{pages.num_bytes(value * _SIZES[size])}{per}"
+    return f"{pages.digits(value)} {'' if unit in ('count', 'ratio') else unit}".rstrip()
+
+
+def _rules(gate: GateConfig) -> pages.Table:
+    rules = gate.model_dump(mode="json", exclude={"metrics"})
+    for operation, own in gate.metrics.items():
+        given = own.model_dump(exclude_none=True)
+        rules |= {f"metrics.{operation}.{name}": value for name, value in given.items()}
+    rows = (
+        pages.Row((name, _rule(name, value), _RULES.get(name, "")))
+        for name, value in rules.items()
+        if value is not None
+    )
+    return pages.Table(pages.columns("rule`", "value", "meaning~"), tuple(rows))
+
+
+def _rule(name: str, value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, float) and name.rpartition(".")[2] in _SHARES:
+        return share(value)
+    if isinstance(value, float) and name.endswith("min_effect_s"):
+        return pages.seconds(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -147,7 +147,7 @@ def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
     if file is RunFile.VERDICTS:
         verdicts = read_verdicts(directory)
         word = "COMPARED" if verdicts.is_study else verdicts.word
-        return RunFinding(headline(verdicts), "verdicts.html", word)
+        return RunFinding(headline(verdicts).text, "verdicts.html", word)
     if file is RunFile.SOAK:
         if soaked := directory.read_result(file, soak.Soak):
             return RunFinding(soak.headline(soaked).text, "soak.html", soaked.word)

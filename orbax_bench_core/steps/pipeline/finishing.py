@@ -21,7 +21,6 @@ from orbax_bench_core.analysis.verdicts import (
     headline,
     read_verdicts,
     read_verdicts_file,
-    what_decided,
 )
 from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.config import name_of, parse_suite
@@ -351,7 +350,7 @@ def _ending(
         lacking = [a_step_failed]
     code = exit_code(*outcomes, incomplete=bool(lacking))
     return _Ending(
-        (headline(found), *lacking),
+        (headline(found).said, *lacking),
         partial(notifiers.state_of, found, code, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )
@@ -491,7 +490,7 @@ def enforce_verdict(
             raise UserError(f"{verdicts} says {report.word}, and the verdict given is {verdict}")
         found = report.outcome
     if found.only_warns and verdict != "PASS":
-        said = f"{verdict}: {what_decided(verdict, report)}" if report else verdict
+        said = f"{verdict}: {headline(report).text}" if report else verdict
         print(f"{SAID}warning, for both sides were measured apart: {said}", flush=True)
     own = exit_code(found, allow_inconclusive=allow_inconclusive)
     code = exit_code(found, incomplete=bool(lacking), allow_inconclusive=allow_inconclusive)
@@ -518,7 +517,7 @@ def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
     if report.exploratory:
         yield report.exploratory
     if verdict != "PASS":
-        yield f"{verdict}: {what_decided(verdict, report)}"
+        yield f"{verdict}: {headline(report).text}"
     yield from (f"left out: {line}" for line in report.left_out)
     yield from (f"{point.point}: an arm failed" for point in report.points if point.failed)
 

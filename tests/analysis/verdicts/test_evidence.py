@@ -5,13 +5,20 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.verdicts.evidence import evidence_remarks as remarks
+from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.analysis.verdicts.evidence import storage_troubles
 from orbax_bench_core.analysis.verdicts.paired import judge_point
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
 from orbax_bench_core.config import GateConfig
+from orbax_bench_core.pages import to_markdown
 from orbax_bench_core.records import ErrorInfo, StoreTrouble, repeats_of
 from orbax_bench_core.sweep import Pair
+from tests.support.verdicts import build_report
+
+
+def page_of(point):
+    return to_markdown(verdicts_document(build_report(point), "out"))
+
 
 THROTTLED = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=2)
 
@@ -62,7 +69,7 @@ def test_few_flagged_samples_stay_and_are_said(judged):
     (trouble,) = found.storage
     assert trouble.flagged == {"baseline": 0, "candidate": 2}
     assert trouble.counts == {"candidate": {"throttled": 4}}
-    assert any("2 of 20 samples of the candidate (throttled: 4)" in one for one in remarks(found))
+    assert "2 of 20 samples of the candidate (throttled: 4)" in page_of(found)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5])
@@ -105,20 +112,16 @@ def test_an_arm_that_is_throttled_more_is_named_and_the_word_stands(judged, thro
     found = judged(lambda block, arm: arm == throttled, ratio=1.5)
     assert found.word == "REGRESSION"
     assert found.storage[0].more == throttled
-    assert any(f"the {throttled} is throttled more (p = " in one for one in remarks(found))
+    assert f"more often in the {throttled} (p = " in page_of(found)
 
 
 def test_arms_that_are_not_verified_alike_are_said(judged):
     found = judged(verified={"baseline": "saved", "candidate": "itself"})
     assert found.verified == {"baseline": "saved", "candidate": "itself"}
-    remark, *_ = remarks(found)
-    assert remark.startswith(
-        "the baseline is verified against what was saved; the candidate is not"
-    )
-
-
-def test_what_was_saved_needs_no_word(judged):
-    assert not any("verified" in remark for remark in remarks(judged()))
+    page = page_of(found)
+    assert "What the candidate restored was not verified" in page
+    assert "baseline verified against what was saved; candidate not verified" in page
+    assert "not verified" not in page_of(judged())
 
 
 def test_runs_that_were_made_apart_are_held_to_the_same(make_record, make_point):

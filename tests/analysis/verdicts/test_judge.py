@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.verdicts.brief import numbers_of
-from orbax_bench_core.analysis.verdicts.headlines import headline
+from orbax_bench_core.analysis.verdicts import headline, verdicts_document
 from orbax_bench_core.analysis.verdicts.paired import (
     evidence_of,
     judge_point,
@@ -12,9 +11,9 @@ from orbax_bench_core.analysis.verdicts.paired import (
     report,
     version_differences,
 )
-from orbax_bench_core.analysis.verdicts.words import remarks
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
+from orbax_bench_core.pages import to_markdown
 from orbax_bench_core.records import ErrorInfo, RunInfo, repeats_of
 from orbax_bench_core.sweep import Expansion, Pair
 
@@ -77,7 +76,8 @@ def test_a_pass_says_which_stalls_and_failures_it_had_no_time_to_look_for(
     (point,) = found.points
     assert (found.word, point.failures.limit) == ("PASS", limit)
     assert point.operations[0].verdict.stalls.limit == limit
-    assert ("`gate.limit_minutes` (0.1)" in headline(found)) == (limit is None)
+    said = to_markdown(verdicts_document(found, "out"))
+    assert ("`gate.limit_minutes` (0.1)" in said) == (limit is None)
 
 
 def test_primary_operations_come_first(paired_records, pair, info):
@@ -93,8 +93,13 @@ def test_a_verdict_says_what_the_cache_of_its_loads_was(paired_records, pair, in
     ]
     found = judge_point(pair, repeats_of(records), info)
     assert {one.operation: one.cache for one in found.operations} == {"save": "", "load": "warm"}
-    assert [numbers_of(one)[0] for one in found.operations] == ["save", "load (warm)"]
-    assert "`--override execution.cache=cold`" in " ".join(remarks(found))
+    (load,) = (one for one in found.operations if one.operation == "load")
+    assert load.cache == "warm"
+    page = to_markdown(
+        verdicts_document(report(info, [evidence_of(pair, repeats_of(records), info)]), "out")
+    )
+    assert "| load (warm) |" in page
+    assert "`--override execution.cache=cold`" in page
 
 
 GONE = {"status": "failed", "error": ErrorInfo(type="OSError", message="gone"), "samples": ()}
@@ -210,7 +215,7 @@ def test_a_named_operation_that_no_point_has_measured_is_no_pass(paired_records,
     assert (judged.word, judged.endpoint) == ("INCONCLUSIVE", "missing")
     assert judged.reason.startswith(f"{LOD} (did you mean 'load'?; measured: load, save)")
     assert "correct the name" in judged.reason
-    assert LOD in headline(found)
+    assert LOD in headline(found).text
 
 
 def test_a_regression_stands_beside_a_name_that_was_mistaken(paired_records, pair, named):

@@ -1,0 +1,27 @@
+"""Short names of sweep points, as all answers give them."""
+
+import collections
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
+
+
+def shortened(names: Mapping[str, str]) -> dict[str, str]:
+    """Returns `BENCHMARK[LABEL]`, by any ids, without what all of them share.
+
+    The benchmark is named where there are several. No two names are equal.
+    """
+    halves = {id_: name.removesuffix("]").partition("[") for id_, name in names.items()}
+    benchmarks = {id_: benchmark for id_, (benchmark, _, _) in halves.items()}
+    parts = {id_: _COMMA.split(label) for id_, (_, _, label) in halves.items()}
+    shared = frozenset.intersection(*map(frozenset, parts.values())) if len(names) > 1 else ()
+    several = len(set(benchmarks.values())) > 1
+    short = {}
+    for id_, found in parts.items():
+        own = ",".join(part for part in found if part and part not in shared)
+        whole = f"{benchmarks[id_]}[{own}]" if several and own else own
+        short[id_] = whole or benchmarks[id_]
+    count = collections.Counter(short.values())
+    return {id_: name if count[name] == 1 else f"{name} {id_[:6]}" for id_, name in short.items()}
