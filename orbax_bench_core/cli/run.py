@@ -1,5 +1,6 @@
 """Commands that run a suite: `run` here or on the hosts of a cluster, `launch` starts these."""
 
+import dataclasses
 import itertools
 import sys
 from typing import Annotated, Final, Literal
@@ -11,7 +12,7 @@ from orbax_bench_core.cli.hosts import measure_suite
 from orbax_bench_core.exit_codes import Exit
 
 
-@arguments.takes_measure_flags(without=("keep_data", "junit", "as_json", "details"))
+@arguments.takes_measure_flags(without=("keep_data", "junit", "as_json"))
 def run(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,
@@ -77,6 +78,8 @@ def run(
     """
     from orbax_bench_core.steps import Sweep
 
+    if metrics == "all":  # more than a screen, and asked for
+        flags = dataclasses.replace(flags, details=True)
     sweep = Sweep(
         limits=not no_limits,
         compare=baseline_path,

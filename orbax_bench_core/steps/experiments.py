@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 
-Show = Callable[["Document | str"], object]
+Show = Callable[["Document | pages.Document | str"], object]
 """Takes a document or a line of the result as soon as it is made."""
 
 
@@ -50,7 +50,7 @@ class Conclusion:
     page: str = ""  # where that is as a page
 
 
-def hidden(what: Document | str) -> None:
+def hidden(what: Document | pages.Document | str) -> None:
     """Shows nothing."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 import pydantic
 from etils import epath
 
+from orbax_bench_core import pages
 from orbax_bench_core.document import Document, to_html, to_markdown
 from orbax_bench_core.errors import UserError, may_pass, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing, detect_cluster
@@ -160,7 +161,7 @@ class Outputs(Generic[Value]):
 
 def write_answer(
     kind: str,
-    document: Document,
+    document: Document | pages.Document,
     numbers: pydantic.BaseModel | Any,
     *,
     answer: str,
@@ -169,6 +170,10 @@ def write_answer(
     run: RunDirectory | None = None,
 ) -> dict[str, StepOutput]:
     """Writes an answer to files, and returns each as an output."""
+    if isinstance(document, pages.Document):
+        as_markdown, as_page = pages.to_markdown(document), pages.to_html(document)
+    else:
+        as_markdown, as_page = to_markdown(document), to_html(document)
     as_json = (
         numbers.model_dump_json(indent=1)
         if isinstance(numbers, pydantic.BaseModel)
@@ -176,8 +181,8 @@ def write_answer(
     )
     contents = (
         ("answer", answer, kind, as_json),
-        ("summary", summary, f"{kind}-summary", to_markdown(document)),
-        ("report", report, f"{kind}-report", to_html(document)),
+        ("summary", summary, f"{kind}-summary", as_markdown),
+        ("report", report, f"{kind}-report", as_page),
     )
     named = {}
     for name, place, what, content in contents:
