@@ -1,10 +1,21 @@
-"""Short names of sweep points, as all answers give them."""
+"""Names as all answers give them: of points, and of operations in words."""
 
 import collections
 import re
 from collections.abc import Mapping
 from typing import Final
 
+from orbax_bench_core.measure import OF_CPU
+
+_SPOKEN: Final = {
+    "save": "saves",
+    "save_blocking": "blocking saves",
+    "save_background": "background saves",
+    "save_durable": "durable saves",
+    "load": "loads",
+    "restore": "restores",
+    "delete": "deletions",
+}
 _COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
 
 
@@ -25,3 +36,15 @@ def shortened(names: Mapping[str, str]) -> dict[str, str]:
         short[id_] = whole or benchmarks[id_]
     count = collections.Counter(short.values())
     return {id_: name if count[name] == 1 else f"{name} {id_[:6]}" for id_, name in short.items()}
+
+
+def spoken(operation: str) -> str:
+    """Returns an operation as the subject of a sentence, such as `blocking saves`."""
+    name = operation.removesuffix(OF_CPU)
+    said = _SPOKEN.get(name, f"{name} operations")
+    return f"CPU times of {said}" if name != operation else said
+
+
+def heading(operation: str) -> str:
+    """Returns an operation as a heading, such as `save, blocking`."""
+    return re.sub("_(blocking|background)$", r", \1", operation)

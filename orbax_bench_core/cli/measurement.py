@@ -66,9 +66,10 @@ class Measurement:
         """Makes the experiment, shows what it found, and returns the exit code."""
         experiment, info = self.experiment, self.session.info
         if info.expansion.notes or info.expansion.skipped:
-            from orbax_bench_core.analysis.summary import notes_document
+            from orbax_bench_core.analysis.summary import notes_lines
 
-            self._reporter.tell(notes_document(info))
+            for line in notes_lines(info):
+                self._reporter.tell(line)
         for line in experiment.announced(self.session):
             self._reporter.tell(line)
         try:
@@ -230,7 +231,12 @@ class Reporter:
             show(part, self._console, details=self._flags.details)
 
     def answer(self, found: BaseModel, document: pages.Document, page: str) -> None:
-        """Prints an answer on standard output: as JSON and nothing else, or for people."""
+        """Prints an answer on standard output: as JSON and nothing else, or for people.
+
+        In a log for machines nothing is for people.
+        """
+        if self._json_log is not None and not self._flags.as_json:
+            return
         how = {"as_json": self._flags.as_json, "details": self._flags.details}
         show_answer(found, document, page, **how)
 

@@ -34,14 +34,20 @@ def best(
         typer.Option(metavar="SIZE", help="Most host memory that a point may take, such as 8GiB."),
     ] = None,
     html: PageWithFigures = None,
+    code: Annotated[
+        bool,
+        typer.Option(
+            "--code", help="Print the whole code of what is recommended, and an entry of a suite."
+        ),
+    ] = False,
+    details: ShowDetails = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which options to take.
 
-    It ranks the points of a sweep by the goal and shows which tie with the best, what each option
-    does, and which points no other beats in save, load and bytes together. The recommendation is
-    shown as a suite entry, as Orbax code and as the difference to Orbax's defaults, with the
-    evidence and what was not measured.
+    It says whether one setting is best or several tie, what that gains over Orbax's defaults, and
+    how to ask Orbax for it. With --details also what each option does, which settings no other
+    beats in save, load and bytes together, why this one is recommended, and what was not measured.
 
     orbax-bench best /tmp/bench --goal blocking=3,load=1 --peak-memory 8GiB
 
@@ -54,9 +60,9 @@ def best(
     bound = None if peak_memory is None else parse_size(peak_memory, "--peak-memory")
     target = None if html is None else registry_path(html)
     found = choose(directory, goal=goal, peak_memory=bound)
-    document = best_document(found)
-    terminal.write_page(document, target)
-    terminal.show_answer(found, document, target, as_json=as_json)
+    terminal.write_page(best_document(found, directory), target)
+    document = best_document(found, directory, code=code)
+    terminal.show_answer(found, document, target, as_json=as_json, details=details)
     answered = all(case.recommendation for case in found.cases)
     raise typer.Exit(exit_code(incomplete=not answered))
 
@@ -129,16 +135,17 @@ def report(
             "256 MiB, for `lineage --deep`.",
         ),
     ] = False,
+    details: ShowDetails = False,
 ) -> None:
-    """Make every output of a run from its records again.
+    """Make every output of a run from its records again, and show what it found.
 
     Exit codes: 0 all is written; 1 it cannot be written, or files were left out, because their
     content does not match their path; 2 there is no run.
     """
-    from orbax_bench_core.analysis.summary import notes_document, terminal_document
+    from orbax_bench_core.analysis.summary import notes_lines
     from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import answer_of, limits_of, publish
+    from orbax_bench_core.steps import publish, report_of
 
     console = terminal.new_console()
     run = RunDirectory(directory)
@@ -147,10 +154,10 @@ def report(
     except OSError as failure:
         print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED) from None
-    info = run.read_info()
-    terminal.show(notes_document(info), console)
-    extra = limits_of(run, info, summary)
-    terminal.show(terminal_document(info, summary, extra, answer_of(run)), console)
+    for line in notes_lines(run.read_info()):
+        terminal.show(line, console)
+    terminal.show(report_of(run, summary), console, details=details)
+    terminal.show(f"Page: {run.root}/report.html", console)
     raise typer.Exit(exit_code(incomplete=bool(summary.left_out)))
 
 

@@ -1,5 +1,6 @@
 """Commands that run a suite: `run` here or on the hosts of a cluster, `launch` starts these."""
 
+import dataclasses
 import itertools
 import sys
 from typing import Annotated, Final, Literal
@@ -77,6 +78,8 @@ def run(
     """
     from orbax_bench_core.steps import Sweep
 
+    if metrics == "all":  # more than a screen, and asked for
+        flags = dataclasses.replace(flags, details=True)
     sweep = Sweep(
         limits=not no_limits,
         compare=baseline_path,

@@ -56,6 +56,8 @@ def _print(elements: Iterable[el.Element], console: Console, *, most: int | None
             case el.Table():
                 _print_table(element, console, most)
             case el.Details(heading, inner) | el.Section(heading, inner):
+                if all(isinstance(each, el.Chart) for each in el.shown(inner)):
+                    continue
                 console.print()
                 _line(_text(heading, "bold"), console)
                 _print(inner, console, most=most)
@@ -75,7 +77,7 @@ def _print_table(table: el.Table, console: Console, most: int | None) -> None:
     numbers = [column.kind == "number" for column in table.columns]
     for kept in ([True] * len(widths), numbers, [False] * len(widths)):
         least = [width if keep else _LEAST for width, keep in zip(widths, kept, strict=True)]
-        if sum(least) + 2 * len(least) - 2 <= console.width:
+        if sum(least) + 2 * len(least) <= console.width:
             break
     for place, (group, found) in enumerate(itertools.groupby(rows, key=lambda row: row.group)):
         if group:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core import document as doc
 from orbax_bench_core import files, limits, pages, records
-from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
+from orbax_bench_core.analysis.best import Observer, best_document, best_of, read_best
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -28,7 +27,6 @@ from orbax_bench_core.analysis.verdicts import (
     verdicts_document,
     write_verdicts,
 )
-from orbax_bench_core.document import Document, to_html, to_markdown
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
@@ -108,14 +106,32 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
     records.clear_abandoned(directory, run.info.expansion.points)
     info = note_status(run, lacking)
-    first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    answer = _answers(run, _publish_best(run, best_of(info, observer)))
-    noted, beside = _with_retries(info, directory), _beside(directory, info)
-    document = summary_document(noted, summary, first, extra, answer, beside)
-    files.write_atomically(root / "report.md", to_markdown(document).encode())
-    files.write_atomically(root / "report.html", to_html(document).encode())
+    best = best_of(info, observer)
+    if best.cases:
+        content = best.model_dump_json(indent=1).encode()
+        files.write_atomically(root / records.RunFile.BEST, content)
+    else:
+        (root / records.RunFile.BEST).unlink(missing_ok=True)
+    _write_pages(root, "report", report_of(directory, summary))
     manifest.note_report()
     return summary
+
+
+def report_of(
+    directory: records.RunDirectory, summary: RunSummary, *, metrics: bool = False
+) -> pages.Document:
+    """Returns the report of a run that was published; with `metrics` it has every metric."""
+    run = records.Run(directory)
+    return summary_document(
+        _with_retries(run.info, directory),
+        summary,
+        str(directory.root),
+        example=next(run.records(), None),
+        extra=limits_of(directory, run.info, summary),
+        answers=_answers(run),
+        files=_beside(directory, run.info),
+        metrics=metrics,
+    )
 
 
 def _with_retries(info: records.RunInfo, directory: records.RunDirectory) -> records.RunInfo:
@@ -158,16 +174,6 @@ def _publish_tables(
     return summary, lacking
 
 
-def _publish_best(run: records.Run, best: Best) -> Best:
-    """Writes `best.json` where there is anything to choose, and returns what was found."""
-    path = run.directory.root / records.RunFile.BEST
-    if best.cases:
-        files.write_atomically(path, best.model_dump_json(indent=1).encode())
-    else:
-        path.unlink(missing_ok=True)
-    return best
-
-
 def _beside(directory: records.RunDirectory, info: records.RunInfo) -> dict[str, str]:
     """Returns the files beside a report that it links to, those too that are written after it."""
     there = {path.name for path in directory.root.iterdir()} | _ALWAYS
@@ -186,44 +192,24 @@ def _medians(summary: RunSummary) -> dict[str, float]:
     }
 
 
-def answer_of(directory: records.RunDirectory) -> Document | None:
-    """Returns the text above a run's tables: options to take, drills, a soak; or None."""
-    return _answers(records.Run(directory), read_best(directory))
-
-
-def _answers(run: records.Run, best: Best | None) -> Document | None:
-    root, sections = run.directory.root, []
+def _answers(run: records.Run) -> dict[str, pages.Document]:
+    """Returns what a run answers: options to take, drills, a soak."""
+    root, found = run.directory.root, dict[str, pages.Document]()
+    best, judged = read_best(run.directory), _judged_soak(run)
     if best is not None:
-        sections.append(best_section(best, str(root)))
-    judged = _judged_soak(run)
+        found["Best options"] = best_document(best, str(root))
     # They are computed again: there may be more records than the conclusion was drawn from.
     with contextlib.suppress(UserError):
         if (root / records.RunFile.RECOVERY).exists():
             from orbax_bench_core.analysis import recovery
 
-            said = recovery.headline(recovery.recovery_of(run))
-            sections.append(_pointer("Recovery", said, "recovery.html"))
+            drills = recovery.recovery_of(run)
+            found["Recovery"] = recovery.recovery_document(drills, str(root))
         if judged is not None:
             from orbax_bench_core.analysis import soak
 
-            said = soak.headline(soak.soak_of(run, judged.limit_mib))
-            sections.append(_pointer("Soak", said, "soak.html"))
-    found = [section for section in sections if section is not None]
-    if not found:
-        return None
-    return Document(
-        title=run.info.suite_name,
-        elements=tuple(element for section in found for element in section.elements),
-        brief=tuple(element for section in found for element in section.brief or ()),
-        escape=False,
-    )
-
-
-def _pointer(heading: str, answer: pages.Callout, page: str) -> Document:
-    """Returns the headline of an answer, and a link to its page."""
-    said = doc.Callout(doc.Span(answer.word, answer.role), answer.text)
-    more = doc.Paragraph(("Figures and explanations: ", doc.Span(page, href=page)), "dim")
-    return Document(title=heading, elements=(doc.Heading(heading), said, more), brief=(said,))
+            found["Soak"] = soak.soak_document(soak.soak_of(run, judged.limit_mib), str(root))
+    return found
 
 
 def _judged_soak(run: records.Run) -> Soak | None:

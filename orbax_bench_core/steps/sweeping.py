@@ -61,28 +61,32 @@ class Sweep(Experiment):
 
     def conclude(self, run: RunDirectory) -> Conclusion:
         """Writes the reports, and shows the tables and what a comparison found."""
-        from orbax_bench_core.analysis.summary import metrics_document, summarize, terminal_document
+        from orbax_bench_core.analysis.summary import summarize
         from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
         from orbax_bench_core.baselines import capture_into
-        from orbax_bench_core.steps.reporting import answer_of, limits_of, publish, publish_verdicts
+        from orbax_bench_core.steps.reporting import publish, publish_verdicts, report_of
 
-        summary, info = publish(run), run.read_info()
-        self.show(terminal_document(info, summary, limits_of(run, info, summary), answer_of(run)))
+        summary, every = publish(run), self.metrics == "all" and self.compare is None
+        if every:  # of which `summary` keeps what reports show
+            metrics = summarize(Run(run).repeats()).metrics
+            summary = dataclasses.replace(summary, metrics=metrics)
+        document = report_of(run, summary, metrics=every)
         if self.compare is not None:
+            self.show(document)
             self.verdicts = compare_stored(self.compare, str(run.root))
             publish_verdicts(run, self.verdicts)
             self.show(verdicts_document(self.verdicts, str(run.root)))
-        if self.metrics == "all":  # of which `summary` keeps what reports show
-            self.show(metrics_document(summarize(Run(run).repeats())))
         if self.capture is not None:
             folder, left_out = capture_into(run, self.capture)
             self.show(f"Baseline: {folder}")
             for name, reason in left_out.items():
                 self.show(f"not captured: {name}: {reason}")
-        self.show(f"Run directory: {run.root}")
-        self.show(f"Report: {run.root}/report.html")
         return Conclusion(
-            outcomes=(summary.outcome,), verdicts=self.verdicts, lines=_lines(summary)
+            outcomes=(summary.outcome,),
+            verdicts=self.verdicts,
+            lines=_lines(summary),
+            document=document if self.compare is None else None,
+            page=f"{run.root}/report.html",
         )
 
 

@@ -6,14 +6,13 @@ from rich.console import Console
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
 from orbax_bench_core.analysis.noise import calibration_document, calibration_of
-from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
+from orbax_bench_core.analysis.summary import notes_lines, summarize
 from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts, verdicts_document
-from orbax_bench_core.document import print_document
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.records import RunDirectory, RunFile, load_run
-from orbax_bench_core.steps import limits_of
+from orbax_bench_core.steps import report_of
 from orbax_bench_pipelines.definitions.pipeline import (
     KEEP_DATA,
     LOCK,
@@ -67,10 +66,10 @@ def add_calibration(steps: Steps) -> None:
 def conclude_sweep(finished: Finished, console: Console) -> int:
     """Shows a sweep, and its comparison with a baseline, and returns the exit code."""
     run = load_run(finished.directory)
-    summary, info = summarize(run.repeats()), run.info
-    print_document(notes_document(info), console)
-    extra = limits_of(run.directory, info, summary)
-    print_document(terminal_document(info, summary, extra), console)
+    summary = summarize(run.repeats())
+    for line in notes_lines(run.info):
+        console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
+    pages.print_document(report_of(run.directory, summary), console)
     found = [summary.outcome]
     if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
         verdicts = read_verdicts(run)

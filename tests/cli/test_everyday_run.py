@@ -49,7 +49,7 @@ def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path)
     assert (quiet.code, quiet.err) == (0, "")
     assert "everyday: 2 points" not in quiet.out
     assert "✓ Scripted" not in quiet.out
-    assert f"Run directory: {tmp_path / 'out'}" in quiet.out
+    assert f"\nPage: {tmp_path / 'out'}/report.html\n" in quiet.out
 
 
 def test_it_cannot_be_quiet_and_verbose(run):
@@ -100,7 +100,8 @@ def test_the_guides_command_compares_with_orbaxs_own_baseline_and_shows_every_me
     run, run_main, tmp_path
 ):
     alone = run({}, "--metrics", "all")
-    assert re.search(r"\n  save *\n +0_basics/time_s +[\d.]+ +[\d.]+ +[\d.]+ +s\n", alone.out)
+    every = alone.out.partition("\nEvery metric\n")[2]
+    assert re.search(r"save of .*\n(.*\n)*?0_basics/time_s +[\d.]+ +[\d.]+ +[\d.]+ +s *\n", every)
     stored = {"schema_version": 1, "metrics": {"save::0_basics/time_s": {"mean": 0.001}}}
     (tmp_path / "c0ffee.json").write_text(json.dumps(stored))
     given = {

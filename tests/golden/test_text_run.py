@@ -27,7 +27,6 @@ FLAGS = ("-o", "out", "--no-lock", "--no-limits")
 @pytest.mark.slow
 def test_every_output_of_a_run_is_made_again(shell, eventful, golden):
     golden("text/run/report.txt", shell.views("report", "run"))
-    golden("text/run/report.md", shell.read("run/report.md"))
     golden("text/run/report.html.txt", shell.page("run/report.html"))
 
 
@@ -48,8 +47,6 @@ def test_a_run_that_is_done(shell, begin, fill, golden):
         ),
     ]
     golden("text/run/done.txt", "\n".join(map(str, said)))
-    golden("text/run/done.md", shell.read("out/report.md"))
-    golden("text/run/done.html.txt", shell.page("out/report.html"))
 
 
 def test_progress_of_a_run_for_machines(shell, begin, fill, golden):

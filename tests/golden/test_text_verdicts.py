@@ -43,7 +43,6 @@ def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
     golden(f"text/verdicts/{name}.txt", "\n".join(map(str, said)))
     golden(f"text/verdicts/{name}.md", shell.read("out/verdicts.md"))
     golden(f"text/verdicts/{name}.html.txt", shell.page("out/verdicts.html"))
-    golden(f"text/verdicts/{name}.report.md", shell.read("out/report.md"))
 
 
 @pytest.mark.slow

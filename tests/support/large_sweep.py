@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from orbax_bench_core.analysis.best import Observer, best_document, best_of, best_section
+from orbax_bench_core.analysis.best import Observer, best_document, best_of
 from orbax_bench_core.analysis.summary import ExtraColumns, summarize, summary_document
-from orbax_bench_core.document import to_html
 from orbax_bench_core.measure import Sample
+from orbax_bench_core.pages import to_html
 from orbax_bench_core.records import repeats_of
 
 REPEATS = 4
@@ -60,10 +60,16 @@ def large_sweep(once, make_run, make_record, make_point):
             cells=dict.fromkeys(keys, ("write + fsync", "12 %", "3.45x")),
             legend="Limit: what the machine must do at least.",
         )
-        best = best_of(info, observer)
-        answer = best_section(best, "/runs/large")
-        files = {"samples.parquet": "every sample", "verdicts.html": "its verdicts"}
-        report = summary_document(info, summary, records[0], limits, answer, files)
-        return {"report": to_html(report), "best": to_html(best_document(best))}
+        answer = best_document(best_of(info, observer), "/runs/large")
+        report = summary_document(
+            info,
+            summary,
+            "/runs/large",
+            example=records[0],
+            extra=limits,
+            answers={"Best options": answer},
+            files={"samples.parquet": "every sample", "verdicts.html": "its verdicts"},
+        )
+        return {"report": to_html(report), "best": to_html(answer)}
 
     return once("the pages of a large sweep", make)

@@ -16,5 +16,4 @@ from orbax_bench_core.analysis.best.ranking import LEVEL as LEVEL
 from orbax_bench_core.analysis.best.ranking import by_process as by_process
 from orbax_bench_core.analysis.best.ranking import rank as rank
 from orbax_bench_core.analysis.best.view import best_document as best_document
-from orbax_bench_core.analysis.best.view import best_section as best_section
-from orbax_bench_core.analysis.best.words import best_line as best_line
+from orbax_bench_core.analysis.best.view import best_line as best_line

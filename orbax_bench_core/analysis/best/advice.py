@@ -1,119 +1,86 @@
-"""Recommendation: the point that is chosen among the ties, and what speaks for it."""
+"""Recommendation: the point that is chosen among the ties, and what a reader must know of it."""
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from orbax_bench_core.analysis.best import model, orbax_code
-from orbax_bench_core.analysis.best.factorial import Factorial, separation
+from orbax_bench_core.analysis.best.factorial import separation
 from orbax_bench_core.analysis.best.observations import MEASURES, Observed
-from orbax_bench_core.analysis.best.ranking import FEWEST, complete_rounds, rank, ratio_of
-from orbax_bench_core.analysis.best.words import evidence, option
-from orbax_bench_core.analysis.page_cache import other_cache
+from orbax_bench_core.analysis.best.ranking import complete_rounds, rank, ratio_of
 from orbax_bench_core.config import ExecutionConfig
-from orbax_bench_core.document import count
-from orbax_bench_core.errors import listed
 from orbax_bench_core.records import VERIFIED_WORDS, RunInfo
 
 EQUAL: Final = math.log(1.01)
 """Ties whose estimates are within 1 % of the smallest are chosen among by bytes and files."""
-
 _SAME_BYTES: Final = 1.01
+_TRUSTED: Final = ("saved", "reference")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Choice:
     """Facts that a recommendation is chosen from."""
 
-    goal: model.Goal
     points: Mapping[str, Observed]  # all points of the case, by id
     # values of the goal, by point that can be chosen, then by round
     values: Mapping[str, Mapping[int, float]]
     ranking: model.Ranking
-    factorial: Factorial | None  # what the fit says; None if the means count
-    places: tuple[str, ...]  # the points of the fit, in its order
     varied: tuple[str, ...]  # names of what varies
     processes: Mapping[int, int]  # worker processes of each round, as a number
     execution: ExecutionConfig
 
-    @property
-    def paired(self) -> bool:
-        """Whether rounds were interleaved."""
-        return self.execution.order == "interleaved"
-
 
 def recommend(choice: Choice) -> model.Recommendation:
-    """Chooses among the ties: by the fit or else by the means, then by bytes, files and habit."""
-    estimates = _estimates(choice)
-    ties = [id_ for id_ in choice.ranking.ties if id_ in estimates]
-    chosen, chosen_by = _chosen(choice, ties, estimates)
+    """Chooses among the ties: by the means, then by bytes, files and habit."""
+    chosen, chosen_by = _chosen(choice)
     observed = choice.points[chosen]
-    confidence = _confidence(choice, chosen)
-    against = _against_defaults(choice, chosen)
+    default, against = _against_defaults(choice, chosen)
     return model.Recommendation(
         point_id=chosen,
         name=observed.point.name,
+        benchmark=observed.point.benchmark,
         chosen_by=chosen_by,
         code=orbax_code.as_code(observed.point),
-        other_code=orbax_code.other_code(observed.point),
-        why_no_code=orbax_code.why_no_code(observed.point),
-        suite=orbax_code.as_suite(observed.point, observed.point.benchmark),
+        short_code=orbax_code.short_code(observed.point, choice.varied),
+        suite=orbax_code.as_suite(observed.point),
         differences=_differences(observed, choice.varied),
         defaults_from=orbax_code.RELEASE,
+        default_point=default,
         against_defaults=against,
-        confidence=confidence,
-        evidence=evidence(
-            choice.ranking,
-            chosen,
-            confidence,
-            against=against,
-            has_default=any(orbax_code.is_default(point.point) for point in choice.points.values()),
-            knows_orbax=bool(orbax_code.orbax_options(observed.point)),
-            verified=VERIFIED_WORDS[observed.weakest],
-            paired=choice.paired,
-        ),
+        confidence=_confidence(choice, chosen),
+        verified=observed.weakest,
     )
 
 
-def _estimates(choice: Choice) -> dict[str, float]:
-    """Returns the log estimate of each point, behind the smallest in the rounds that both have.
+def _chosen(choice: Choice) -> tuple[str, Literal["mean", "size and defaults"]]:
+    """Returns the point of the smallest mean, behind the first in the rounds that both have.
 
     A point with fewer rounds lacks those in which the machine may have been faster or slower, so
     that its plain mean says nothing.
     """
-    if choice.factorial is not None and choice.factorial.fit is not None:
-        means = choice.factorial.fit.means
-        return {
-            id_: float(mean)
-            for id_, mean in zip(choice.places, means, strict=True)
-            if id_ in choice.values
-        }
-    return {
+    ties = set(choice.ranking.ties)
+    means = {
         place.point_id: math.log(place.ratio)
         for place in choice.ranking.places
-        if place.ratio is not None
+        if place.ratio is not None and place.point_id in ties
     }
-
-
-def _chosen(choice: Choice, ties: list[str], estimates: Mapping[str, float]) -> tuple[str, str]:
-    smallest = min(estimates[id_] for id_ in ties)
-    equal = [id_ for id_ in ties if estimates[id_] - smallest <= EQUAL]
-    by = "the fit of main effects and pairs" if choice.factorial is not None else "the means"
+    smallest = min(means.values())
+    equal = [id_ for id_, mean in means.items() if mean - smallest <= EQUAL]
     if len(equal) == 1:
-        return equal[0], by
+        return equal[0], "mean"
     sizes = {id_: _median(choice.points[id_], "bytes") for id_ in equal}
     least = min(sizes.values())
-    equal = [id_ for id_ in equal if sizes[id_] <= least * _SAME_BYTES]
-    files = {id_: choice.points[id_].files or 0 for id_ in equal}
 
     def order(id_: str) -> tuple[float, ...]:
         # Of options that are not as Orbax has them, the fewer the better.
-        return files[id_], len(orbax_code.differing(choice.points[id_].point)), estimates[id_]
+        changes = len(orbax_code.differing(choice.points[id_].point))
+        return choice.points[id_].files or 0, changes, means[id_]
 
-    return min(equal, key=order), f"{by}; among those within 1 %, bytes, files and Orbax's defaults"
+    small = [id_ for id_ in equal if sizes[id_] <= least * _SAME_BYTES]
+    return min(small, key=order), "size and defaults"
 
 
 def _median(observed: Observed, measure: str) -> float:
@@ -127,36 +94,31 @@ def _confidence(choice: Choice, chosen: str) -> model.Confidence:
     Points with fewer rounds than the chosen one are left aside; the others are compared in the
     rounds that all of them have.
     """
-    fit = None if choice.factorial is None else choice.factorial.fit
-    if not choice.paired:
+    if choice.execution.order != "interleaved":
         return model.Confidence(risk=None, rounds=0, missing=None, noise=None)
     most = len(choice.values[chosen])
-    ids = [id_ for id_, of in choice.values.items() if fit is not None or len(of) >= most]
+    ids = [id_ for id_, of in choice.values.items() if len(of) >= most]
     logs, rounds = complete_rounds(choice.values, ids, choice.processes)
-    if fit is not None:
-        logs = fit.logs[:, [choice.places.index(id_) for id_ in ids]]
     return separation(logs, ids.index(chosen), rounds=len(rounds), execution=choice.execution)
 
 
-def _against_defaults(choice: Choice, chosen: str) -> tuple[float, float, float] | None:
-    """Returns the ratio to the point with Orbax's defaults, over the rounds that both have."""
+def _against_defaults(
+    choice: Choice, chosen: str
+) -> tuple[str | None, tuple[float, float, float] | None]:
+    """Returns the point with Orbax's defaults, and the ratio to it over common rounds."""
+    asynchronous = choice.points[chosen].point.options.get("async_enabled")
     for id_, observed in choice.points.items():
-        same = _asynchronous(observed) == _asynchronous(choice.points[chosen])
-        if (
-            orbax_code.is_default(observed.point)
-            and same
-            and id_ != chosen
-            and id_ in choice.values
-        ):
-            found = ratio_of(choice.values[chosen], choice.values[id_], choice.processes)
-            ratio, low, high = (None,) * 3 if found is None else found.ratio()
-            if ratio is not None and low is not None and high is not None:
-                return ratio, low, high
-    return None
-
-
-def _asynchronous(observed: Observed) -> Any:
-    return observed.point.options.get("async_enabled")
+        same = observed.point.options.get("async_enabled") == asynchronous
+        if not (same and orbax_code.is_default(observed.point)):
+            continue
+        if id_ == chosen or id_ not in choice.values:
+            return id_, None
+        found = ratio_of(choice.values[chosen], choice.values[id_], choice.processes)
+        ratio, low, high = (None,) * 3 if found is None else found.ratio()
+        if ratio is None or low is None or high is None:
+            return id_, None
+        return id_, (ratio, low, high)
+    return None, None
 
 
 def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[model.OptionDifference, ...]:
@@ -172,43 +134,37 @@ def _differences(observed: Observed, varied: tuple[str, ...]) -> tuple[model.Opt
     )
 
 
-_TRUSTED: Final = ("saved", "reference")
-
-
 def remarks(
     points: Sequence[Observed], choice: Choice, chosen: str | None, *, memory: bool
-) -> tuple[str, ...]:
-    """Returns the notes a reader needs about the repeats behind a ranking."""
-    found = [*_flags(points, choice, chosen)]
+) -> Iterator[model.Remark]:
+    """Yields the doubts about the repeats behind a ranking; `memory` is whether it counts."""
+    if flagged := [point for point in points if point.flagged]:
+        without, ahead = _without(choice, chosen)
+        yield model.Remark(
+            kind="flagged",
+            points=tuple(point.point.name for point in flagged),
+            repeats=sum(len(point.flagged) for point in flagged),
+            flags=tuple(dict.fromkeys(flag for of in flagged for flag in of.flagged.values())),
+            without=without,
+            ahead=ahead,
+        )
     if retried := [point for point in points if point.retried]:
+        names = tuple(point.point.name for point in retried)
         repeats = sum(len(point.retried) for point in retried)
-        found.append(
-            f"{count(repeats, 'repeat')} of {count(len(retried), 'point')} passed only when tried "
-            f"again, and count: {listed([point.point.name for point in retried])}"
-        )
-    found += _verification(points)
-    if memory and any(point.point.conditions.host_memory == "reused" for point in points):
-        found.append(
-            "peak memory is that of a worker which keeps what it freed for other points "
-            "(host_memory: reused): an upper bound of what the point itself takes"
-        )
-    return tuple(found)
+        yield model.Remark(kind="retried", points=names, repeats=repeats)
+    for word in VERIFIED_WORDS:
+        alike = [point.point.name for point in points if point.verified and point.weakest == word]
+        if alike and word not in _TRUSTED:
+            yield model.Remark(kind="not verified", points=tuple(alike), verified=word)
+    reused = [each.point.name for each in points if each.point.conditions.host_memory == "reused"]
+    if memory and reused:
+        yield model.Remark(kind="memory reused", points=tuple(reused))
 
 
-def _flags(points: Sequence[Observed], choice: Choice, chosen: str | None) -> Iterable[str]:
-    flagged = [point for point in points if point.flagged]
-    if not flagged:
-        return
-    repeats = sum(len(point.flagged) for point in flagged)
-    kinds = dict.fromkeys(flag for point in flagged for flag in point.flagged.values())
-    yield (
-        f"{count(repeats, 'repeat')} of {count(len(flagged), 'point')} had {listed(list(kinds))}; "
-        f"they are among these times. {_without(choice, chosen)}"
-    )
-
-
-def _without(choice: Choice, chosen: str | None) -> str:
-    """Returns whether the answer would be the same without flagged repeats."""
+def _without(
+    choice: Choice, chosen: str | None
+) -> tuple[Literal["same", "behind", "nothing left"], str]:
+    """Returns whether the answer would be the same without flagged repeats, or what is ahead."""
     left = {
         id_: {at: v for at, v in of.items() if at not in choice.points[id_].flagged}
         for id_, of in choice.values.items()
@@ -216,62 +172,24 @@ def _without(choice: Choice, chosen: str | None) -> str:
     ranked = rank(left, choice.processes)
     place = next((each for each in ranked if each.point_id == chosen), None)
     if place is None:
-        return "Without them nothing is left of the point that is recommended"
+        return "nothing left", ""
     if place.tied is False:
-        return (
-            "Without them the point that is recommended would be behind "
-            f"{choice.points[ranked[0].point_id].point.name}: do not trust the choice"
-        )
-    return "Without them the point that is recommended is still best or tied"
+        return "behind", choice.points[ranked[0].point_id].point.name
+    return "same", ""
 
 
-def _verification(points: Sequence[Observed]) -> Iterable[str]:
-    for word, said in VERIFIED_WORDS.items():
-        names = [point.point.name for point in points if point.verified and point.weakest == word]
-        if names and word not in _TRUSTED:
-            all_of_them = len(names) == len(points)
-            which = f"all {len(names)} points" if all_of_them else count(len(names), "point")
-            yield f"{which} {said}" + ("" if all_of_them else f": {listed(names)}")
-
-
-def not_measured(
-    points: Sequence[Observed],
-    varied: Mapping[str, Sequence[Any]],
-    info: RunInfo,
-    processes: Mapping[int, int],
-) -> tuple[str, ...]:
-    """Returns the list of things that the run says nothing about."""
+def unmeasured(
+    points: Sequence[Observed], varied: Mapping[str, Sequence[Any]], info: RunInfo
+) -> model.Unmeasured:
+    """Returns what a case says nothing about."""
     point = points[0].point
-    known = {**orbax_code.orbax_options(point), **point.given_options}
-    fixed = {
-        name: setting for name, setting in (known or point.options).items() if name not in varied
-    }
-    found = []
-    if fixed:
-        settings = listed([option(name, setting) for name, setting in fixed.items()], most=20)
-        found.append(f"not varied: {settings}")
+    known = {**orbax_code.orbax_options(point), **point.given_options} or point.options
     measured = {measure for each in points for measure in each.values}
-    lacking = [measure for measure in MEASURES if measure not in measured]
-    if lacking:
-        found.append(f"not measured: {', '.join(lacking)}")
-    unseen = [each.point.name for each in points if not each.rounds]
-    if unseen:
-        found.append(f"without a repeat that passed: {listed(unseen)}")
-    if info.expansion.skipped:
-        names = listed([skip.point.name for skip in info.expansion.skipped])
-        found.append(f"skipped by the suite: {names}")
-    platforms = sorted({each.platform for each in points if each.platform})
-    if platforms == ["cpu"]:
-        found.append(
-            "an accelerator: these are CPU devices, on which staging from device to host costs "
-            "nothing like there, and `blocking` says little of it"
-        )
-    if (several := len(set(processes.values()))) < FEWEST:
-        found.append(
-            f"other worker processes: the rounds were measured in {several}, and what an option "
-            "does differs from one to the next, by 4 to 7 % where that was measured"
-        )
-    states = [state for each in points for of in each.caches.values() for state in of]
-    found += filter(None, [other_cache(states).rstrip(".")])
-    found.append("other checkpoints, meshes, storage and numbers of hosts than those of this case")
-    return tuple(found)
+    platforms = {each.platform for each in points if each.platform}
+    return model.Unmeasured(
+        options={name: setting for name, setting in known.items() if name not in varied},
+        measures=tuple(measure for measure in MEASURES if measure not in measured),
+        points=tuple(each.point.name for each in points if not each.rounds),
+        skipped=tuple(skip.point.name for skip in info.expansion.skipped),
+        cpu_devices=platforms == {"cpu"},
+    )

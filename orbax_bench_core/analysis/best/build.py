@@ -1,13 +1,15 @@
 """Choice of a run: its cases, from what was observed of its points, and the file it is kept in."""
 
+import contextlib
 import dataclasses
+import functools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orbax_bench_core.analysis.best import model
-from orbax_bench_core.analysis.best.advice import Choice, not_measured, recommend, remarks
-from orbax_bench_core.analysis.best.factorial import effects_of, factorial_of
+from orbax_bench_core.analysis.best.advice import Choice, recommend, remarks, unmeasured
+from orbax_bench_core.analysis.best.factorial import effects_of
 from orbax_bench_core.analysis.best.observations import (
     FRONT,
     MEASURES,
@@ -26,8 +28,8 @@ from orbax_bench_core.analysis.best.observations import (
 )
 from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
-from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import read_json
 from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
 
 
@@ -98,6 +100,8 @@ def best_of(
     return model.Best(
         run_id=info.run_id,
         suite=info.suite_name,
+        suite_file=info.suite_file,
+        interleaved=info.execution.order == "interleaved",
         goal=chosen,
         level=LEVEL,
         peak_memory_bytes=peak_memory,
@@ -108,7 +112,13 @@ def best_of(
 
 
 def read_best(directory: RunDirectory) -> model.Best | None:
-    """Returns the findings of a run's report, or None if there is no such file."""
+    """Returns the findings of a run's report, or None if there is no such file.
+
+    Those of an earlier version of the file are made again, from the records.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        if read_json(directory.root / RunFile.BEST).get("schema_version") == 1:
+            return best(Run(directory))
     return directory.read_result(RunFile.BEST, model.Best)
 
 
@@ -145,18 +155,12 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
         cache=cache_of(points, asked.goal),
     )
     measured = [point for point in points if values[point.point.id]]
-    factorial, rounds = factorial_of(measured, values, varied, processes)
-    whole = len(measured) == len(points) and asked.interleaved
-    effects = effects_of(asked.goal, factorial, rounds, measured, whole=whole)
     infos = tuple(_info(point, varied) for point in points)
     front_of = tuple(m for m in FRONT if sum(m in info.medians for info in infos) > 1)
     choice = Choice(
-        goal=asked.goal,
         points={point.point.id: point for point in points},
         values=choosable,
         ranking=ranking,
-        factorial=factorial if effects.used else None,
-        places=tuple(point.point.id for point in measured),
         varied=tuple(varied),
         processes=processes,
         execution=asked.info.execution,
@@ -170,19 +174,13 @@ def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | Non
         options=varied,
         points=infos,
         rankings=(ranking, *_other_rankings(points, asked, processes)),
-        effects=effects,
+        effects=effects_of(asked.goal, measured, values, varied, processes),
         front=pareto({info.point_id: info.medians for info in infos}, front_of),
         front_of=front_of,
         recommendation=recommendation,
-        left_out=tuple(
-            model.LeftOut(
-                point_id=point.point.id, name=point.point.name, reason=left_out[point.point.id]
-            )
-            for point in points
-            if point.point.id in left_out
-        ),
-        remarks=remarks(points, choice, chosen, memory=memory),
-        not_measured=not_measured(points, varied, asked.info, processes),
+        left_out=tuple(left_out.values()),
+        remarks=tuple(remarks(points, choice, chosen, memory=memory)),
+        unmeasured=unmeasured(points, varied, asked.info),
         not_alone=sum(asked.not_alone.get(point.point.id, 0) for point in points),
     )
 
@@ -221,31 +219,32 @@ def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(values) for name, values in varied.items()}
 
 
-def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[str, str]:
-    """Returns why points cannot be recommended, by id."""
-    found: dict[str, str] = {}
+def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[str, model.LeftOut]:
+    """Returns the points that cannot be recommended, by id."""
+    found: dict[str, model.LeftOut] = {}
     most = max(map(len, values.values()))
     for observed in points:
-        id_, failed = observed.point.id, observed.failed
-        total = len(failed) + len(observed.rounds)
+        failed, own = observed.failed, len(values[observed.point.id])
+        peak = max(observed.values.get("memory", {}).values(), default=None)
+        out = functools.partial(
+            model.LeftOut, point_id=observed.point.id, name=observed.point.name, memory_bytes=peak
+        )
         if failed:
-            why = next(iter(failed.values()))
-            found[id_] = f"{len(failed)} of {count(total, 'repeat')} did not pass: {why}"
+            total, error = len(failed) + len(observed.rounds), next(iter(failed.values()))
+            left = out(why="failed", count=len(failed), total=total, error=error)
         elif not observed.rounds:
-            found[id_] = "it has no repeat yet"
-        elif not values[id_]:
-            found[id_] = f"no repeat of it has measured {asked.goal.text}"
-        elif 2 * len(values[id_]) < most:
-            found[id_] = f"it has {len(values[id_])} of {most} rounds only"
-        elif asked.peak_memory is not None:
-            peak = max(observed.values.get("memory", {}).values(), default=None)
-            if peak is None:
-                found[id_] = "its peak memory is unknown"
-            elif peak > asked.peak_memory:
-                found[id_] = (
-                    f"its peak memory of {num_bytes(peak)} is above the bound of "
-                    f"{num_bytes(asked.peak_memory)}"
-                )
+            left = out(why="none yet")
+        elif not own:
+            left = out(why="not the goal")
+        elif 2 * own < most:
+            left = out(why="few rounds", count=own, total=most)
+        elif asked.peak_memory is not None and peak is None:
+            left = out(why="memory unknown")
+        elif asked.peak_memory is not None and peak is not None and peak > asked.peak_memory:
+            left = out(why="memory")
+        else:
+            continue
+        found[observed.point.id] = left
     return found
 
 
@@ -263,7 +262,6 @@ def _ranking(
     rounds = values[places[0].point_id] if places else ()
     return model.Ranking(
         goal=goal,
-        level=LEVEL,
         processes=len({processes[at] for at in rounds}),
         cache=cache,
         places=places,

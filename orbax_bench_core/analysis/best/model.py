@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.records import Verified
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +50,6 @@ class Ranking(ResultModel):
     """Points by one goal, the best first."""
 
     goal: Goal
-    level: float  # level of its ties and intervals
     processes: int = 1  # worker processes that measured the rounds of the first point
     cache: str = ""  # state of the page cache that its loads met; empty for a goal without any
     places: tuple[Ranked, ...]  # the points
@@ -73,27 +73,18 @@ class OptionContrast(ResultModel):
     matters: bool  # whether it is told from 1 with all others of its kind in mind (Holm)
 
 
-class FittedPlace(ResultModel):
-    """Fitted value of a point."""
-
-    point_id: str
-    value: float  # geometric mean over the rounds, by the fit, in the unit of the goal
-
-
 class Effects(ResultModel):
     """Effects of the options on a goal."""
 
     goal: Goal
     rounds: int  # rounds that they were estimated from, in which every point has a value
+    processes: int  # worker processes that measured these rounds
     main: tuple[OptionContrast, ...]  # main effects
     interactions: tuple[OptionContrast, ...]  # all pairs of options
-    unknown: tuple[str, ...] = ()  # what is not known, and why
-    # the points by the fit of main effects and pairs, the best first; none without one
-    fitted: tuple[FittedPlace, ...] = ()
-    # p-value of what is left beside main effects and pairs; None without a fit
-    lack_of_fit: float | None = None
-    used: bool = False  # whether the recommendation goes by the fit
-    why: str = ""  # why it does not; empty if it does
+    # why there are none: too few worker processes, or a design too large to be solved
+    unknown: Literal["", "few processes", "too large"] = ""
+    confounded: tuple[str, ...] = ()  # options whose effect cannot be told from that of others
+    has_pairs: bool = True  # whether enough combinations were measured to tell pairs of options
 
 
 class Confidence(ResultModel):
@@ -123,19 +114,22 @@ class Recommendation(ResultModel):
 
     point_id: str
     name: str  # its name
-    chosen_by: str  # what chose it among the ties
+    benchmark: str  # its benchmark: the name of a built-in, or the path of a class
+    # what decided among the ties: the mean, or among those within 1 % bytes, files, and the number
+    # of changes to Orbax's defaults
+    chosen_by: Literal["mean", "size and defaults"]
     # how to ask Orbax for it, by the interface that was measured; empty if that is not known
     code: str
-    other_code: tuple[str, ...] = ()  # the same options for other interfaces of Orbax
-    why_no_code: str = ""  # why there is no code; empty if there is
+    short_code: str  # its lines that set what was varied
     suite: str  # the same as an entry of a suite's `benchmarks`
     differences: tuple[OptionDifference, ...]  # how it differs from what Orbax does by default
     defaults_from: str  # release whose defaults these are
-    # ratio of the goal to that of the point with Orbax's defaults, and its interval; None if no
-    # such point was measured
+    default_point: str | None  # id of the point with Orbax's defaults; None if none was measured
+    # ratio of the goal to that of the point with Orbax's defaults, and its interval; None if it
+    # could not be compared, or is that point
     against_defaults: tuple[float, float, float] | None
     confidence: Confidence  # how surely it is within 5 % of the best
-    evidence: tuple[str, ...]  # what speaks for it, in sentences
+    verified: Verified  # what its restored values were compared with
 
 
 class LeftOut(ResultModel):
@@ -143,7 +137,39 @@ class LeftOut(ResultModel):
 
     point_id: str
     name: str  # its name
-    reason: str  # why
+    # repeats that failed, no repeat yet, no value of the goal, rounds of fewer than half, peak
+    # memory that is unknown or above the bound
+    why: Literal["failed", "none yet", "not the goal", "few rounds", "memory unknown", "memory"]
+    count: int = 0  # repeats that failed, or rounds with a value
+    total: int = 0  # of so many
+    error: str = ""  # error of the first repeat that failed
+    memory_bytes: float | None = None  # its peak memory
+
+
+class Remark(ResultModel):
+    """A doubt about the repeats of some points."""
+
+    # times that may not be what they claim, repeats that passed in a second try, values that were
+    # not compared, memory that a worker keeps from other points
+    kind: Literal["flagged", "retried", "not verified", "memory reused"]
+    points: tuple[str, ...] = ()  # names of the points
+    repeats: int = 0  # repeats of theirs that it is about
+    flags: tuple[str, ...] = ()  # kinds of trouble
+    verified: Verified = "saved"  # what restored values were compared with
+    # whether the recommendation is still best or tied without flagged repeats, or no longer
+    # measured then
+    without: Literal["same", "behind", "nothing left"] = "same"
+    ahead: str = ""  # name of the point that would be ahead of it
+
+
+class Unmeasured(ResultModel):
+    """Limits of what a case says."""
+
+    options: dict[str, Any]  # options that did not vary
+    measures: tuple[str, ...]  # measures that no repeat has
+    points: tuple[str, ...]  # names of points without a repeat that passed
+    skipped: tuple[str, ...]  # names of points that the suite skips
+    cpu_devices: bool  # whether all devices were CPUs
 
 
 class PointInfo(ResultModel):
@@ -169,8 +195,8 @@ class Case(ResultModel):
     front_of: tuple[str, ...]  # the measures of the front
     recommendation: Recommendation | None  # what is recommended; None if nothing can be
     left_out: tuple[LeftOut, ...]  # points that cannot be recommended
-    remarks: tuple[str, ...]  # what else a reader must know: flags of repeats, and the like
-    not_measured: tuple[str, ...]  # what the run says nothing of
+    remarks: tuple[Remark, ...]  # doubts about repeats
+    unmeasured: Unmeasured  # what the run says nothing about
     not_alone: int = 0  # repeats that were measured while others were on the same machine
 
     @property
@@ -183,18 +209,22 @@ class Best(ResultModel):
     """Which options to take, for each case of a run.
 
     Attributes:
-        schema_version: Version of this layout.
+        schema_version: Version of this layout. Version 1 had sentences in the place of codes.
         run_id: The run.
         suite: Name of its suite.
+        suite_file: Where the suite came from.
+        interleaved: Whether each round measured every point, so that rounds are pairs.
         goal: The goal.
         level: Level of ties and intervals.
         peak_memory_bytes: Most memory that a point may take; None without a bound.
         cases: The cases with two points or more.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     run_id: str
     suite: str
+    suite_file: str
+    interleaved: bool
     goal: Goal
     level: float
     peak_memory_bytes: int | None = None

@@ -5,7 +5,7 @@ The tables are those of one release; a test compares them with the Orbax that is
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from orbax_bench_core.sweep import SweepPoint, is_builtin, short_name
@@ -14,7 +14,6 @@ RELEASE: Final = "orbax-checkpoint 0.12.8"
 """Release of the attributes and defaults below."""
 
 _GIB: Final = 2**30
-_GIB_IN_GB: Final = 2**30 / 10**9
 _MIB: Final = 2**20
 _V1: Final = frozenset(
     (
@@ -39,7 +38,7 @@ _SEVERAL: Final = (
     "it takes several processes with a disk each; its options have the names of the fields of the "
     "manager's options"
 )
-_WITHOUT_CODE: Final[Mapping[str, str]] = {
+WITHOUT_CODE: Final[Mapping[str, str]] = {
     "array_handler": "it measures one handler, which saves no tree; take pytree_checkpoint",
     "checkpoint_policy": "its policies are the classes of ocp.checkpoint_managers with their names",
     "emergency_checkpoint_manager": _SEVERAL,
@@ -165,21 +164,6 @@ MANAGER: Final[Mapping[str, Attribute]] = {
 }
 """The arguments of `CheckpointManagerOptions`."""
 
-_V1_BY_V0: Final[Mapping[str, Attribute]] = {
-    **HANDLER,
-    "async_enabled": MANAGER["enable_async_checkpointing"],
-    "save_concurrent_gb": Attribute("handler.save_concurrent_gb", factor=_GIB_IN_GB),
-    "restore_concurrent_gb": Attribute("handler.restore_concurrent_gb", factor=_GIB_IN_GB),
-    "device_host_concurrent_gb": Attribute(
-        "handler.save_device_host_concurrent_gb", factor=_GIB_IN_GB
-    ),
-    "chunk_byte_size": Attribute("leaf.chunk_byte_size"),
-    "save_dtype": Attribute(
-        "leaf.dtype", form="jnp.dtype({!r}) if jnp.issubdtype(leaf.dtype, jnp.floating) else None"
-    ),
-}
-"""Options of v1 as arguments of v0."""
-
 _STORED: Final = """\
 def stored(path, leaf):
     if not jnp.issubdtype(leaf.dtype, jnp.floating):
@@ -289,19 +273,18 @@ def orbax_options(point: SweepPoint) -> dict[str, Any]:
     return {name: value for name, value in point.options.items() if name in known}
 
 
-def why_no_code(point: SweepPoint) -> str:
-    """Returns why there is no code for a point; empty if there is."""
-    if as_code(point):
-        return ""
-    if not is_builtin(point.benchmark):
+def why_no_code(benchmark: str) -> str:
+    """Returns why there is no code for options of a benchmark."""
+    if not is_builtin(benchmark):
         return "only the benchmark's class knows what its options set"
-    return _WITHOUT_CODE.get(short_name(point.benchmark), "none of its options is Orbax's")
+    return WITHOUT_CODE.get(short_name(benchmark), "none of its options is Orbax's")
 
 
 def as_code(point: SweepPoint) -> str:
-    """Returns Python that saves and loads as a point does; empty if nothing is known.
+    """Returns Python that saves and loads as a point does, by the interface that it measures.
 
     Options that the suite gives are set. What else the benchmark has not as Orbax is a comment.
+    Empty if no option of the point is known.
     """
     name, table = short_name(point.benchmark), attributes(point)
     if not orbax_options(point):
@@ -313,39 +296,40 @@ def as_code(point: SweepPoint) -> str:
     return _by_v1(point, table)
 
 
-def other_code(point: SweepPoint) -> tuple[str, ...]:
-    """Returns the same options for other interfaces of Orbax, with which nothing was measured."""
-    name = short_name(point.benchmark)
+def short_code(point: SweepPoint, varied: Collection[str]) -> str:
+    """Returns code of v1 that sets what was varied and is not as Orbax has it, and saves.
+
+    Empty for other interfaces, and for options that take more than an assignment.
+    """
+    name, table, own = short_name(point.benchmark), attributes(point), differing(point)
+    changed = [option for option in own if option in varied]
+    if name not in _V1 | _V1_LOADS or {"save_dtype", "background_keys"} & set(changed):
+        return ""
     if not orbax_options(point):
-        return ()
-    if attributes(point) is ATTRIBUTES:
-        if differing(point).keys() - {*_V1_BY_V0, "use_load_and_broadcast"}:
-            return ()
-        return (
-            _by_manager(point, _V1_BY_V0, standard=False, measured=False),
-            _by_checkpointer(point, _V1_BY_V0, measured=False),
-        )
-    if name == "pytree_checkpoint":
-        table = {**HANDLER, "async_enabled": MANAGER["enable_async_checkpointing"]}
-        return (_by_manager(point, table, standard=False, measured=False),)
-    return ()
+        return ""
+    call = "ocp.save(path, tree)"
+    if name in _V1_LOADS:
+        call = "restored = ocp.load(path, target)"
+    elif point.options.get("async_enabled"):
+        call = "response = ocp.save_async(path, tree)"
+    if not changed:
+        return call
+    sets = (_assigned(table[option], point.options[option]) for option in changed)
+    return "\n".join(["context = ocp.Context()", *sets, f"with context: {call}"])
 
 
-def _title(point: SweepPoint, interface: str, *, measured: bool) -> str:
-    if measured:
-        return f"# {interface}"
-    lacks = " but use_load_and_broadcast" * bool(point.options.get("use_load_and_broadcast"))
-    return f"# {interface}: the same options{lacks}, not measured by this run"
+def _assigned(attribute: Attribute, value: Any) -> str:
+    return f"context.{attribute.path} = {attribute.code(value)}"
 
 
 def _by_v1(point: SweepPoint, table: Mapping[str, Attribute]) -> str:
     options, name = point.options, short_name(point.benchmark)
-    dtype = options.get("save_dtype")
-    lines = [_title(point, "Orbax v1", measured=True)]
-    lines += ["import jax.numpy as jnp"] if dtype is not None else []
-    keys = options.get("background_keys")
+    dtype, keys = options.get("save_dtype"), options.get("background_keys")
+    lines = ["# Orbax v1"]
     if keys is not None:
-        lines = [lines[0], "import re", "import jax", *lines[1:]]
+        lines += ["import re", "import jax"]
+    lines += ["import jax.numpy as jnp"] if dtype is not None else []
+    if keys is not None:
         lines += ["from orbax.checkpoint._src.serialization import types"]
     lines += ["from orbax.checkpoint import v1 as ocp", ""]
     lines += _BACKGROUND.format(keys=keys).splitlines() if keys is not None else []
@@ -353,24 +337,27 @@ def _by_v1(point: SweepPoint, table: Mapping[str, Attribute]) -> str:
     lines += ["context = ocp.Context()"]
     if name == "safetensors_load":
         lines += ["context.checkpoint_layout = ocp.options.CheckpointLayout.SAFETENSORS"]
-    lines += _settings(point, {k: v for k, v in table.items() if k not in _TRAINING})
+    lines += [
+        f"{mark}{_assigned(attribute, value)}{end}"
+        for mark, end, attribute, value in _written(
+            point, {k: v for k, v in table.items() if k not in _TRAINING}
+        )
+    ]
     asynchronous = options.get("async_enabled", False)
     if name == "training_job":
         save = "save_async" if asynchronous else "save"
-        return "\n".join(
-            [
-                *lines,
-                "checkpointer = ocp.training.Checkpointer(",
-                "    directory,",
-                "    context=context,",
-                *_arguments(point, table, "training"),
-                ")",
-                "with checkpointer:",
-                f"    checkpointer.{save}(step, tree)  # after each step of a training",
-                "with ocp.training.Checkpointer(directory, context=context) as checkpointer:",
-                "    restored = checkpointer.load(checkpointer.latest.step, target)",
-            ]
-        )
+        lines += [
+            "checkpointer = ocp.training.Checkpointer(",
+            "    directory,",
+            "    context=context,",
+            *_arguments(point, table, "training"),
+            ")",
+            "with checkpointer:",
+            f"    checkpointer.{save}(step, tree)  # after each step of a training",
+            "with ocp.training.Checkpointer(directory, context=context) as checkpointer:",
+            "    restored = checkpointer.load(checkpointer.latest.step, target)",
+        ]
+        return "\n".join(lines)
     lines += ["with context:"]
     if name not in _V1_LOADS:
         lines += (
@@ -381,20 +368,16 @@ def _by_v1(point: SweepPoint, table: Mapping[str, Attribute]) -> str:
     return "\n".join([*lines, "    restored = ocp.load(path, target)"])
 
 
-def _by_checkpointer(
-    point: SweepPoint, table: Mapping[str, Attribute], *, measured: bool = True
-) -> str:
+def _by_checkpointer(point: SweepPoint, table: Mapping[str, Attribute]) -> str:
     asynchronous = point.options.get("async_enabled", False)
     kind = "AsyncCheckpointer" if asynchronous else "Checkpointer"
     waits = ["    checkpointer.wait_until_finished()  # later"] if asynchronous else []
-    imports, lines, save = _handler(point, table)
     return "\n".join(
         [
-            _title(point, f"Orbax v0, {kind}", measured=measured),
-            *imports,
-            *lines,
+            f"# Orbax v0, {kind}",
+            *_handler(point, table),
             f"with ocp.{kind}(handler) as checkpointer:",
-            f"    checkpointer.save(path, args={save})",
+            "    checkpointer.save(path, args=ocp.args.PyTreeSave(tree))",
             *waits,
             "    restore_args = ocp.checkpoint_utils.construct_restore_args(target)",
             "    restored = checkpointer.restore(",
@@ -404,28 +387,23 @@ def _by_checkpointer(
     )
 
 
-def _by_manager(
-    point: SweepPoint, table: Mapping[str, Attribute], *, standard: bool, measured: bool = True
-) -> str:
-    imports, save = ["import orbax.checkpoint as ocp", ""], "ocp.args.StandardSave(tree)"
-    lines: list[str] = []
-    restore, handler = ["    restore = ocp.args.StandardRestore(target)"], ""
+def _by_manager(point: SweepPoint, table: Mapping[str, Attribute], *, standard: bool) -> str:
+    lines, kind, handler = ["import orbax.checkpoint as ocp", ""], "Standard", ""
+    restore = ["    restore = ocp.args.StandardRestore(target)"]
     if not standard:
-        imports, lines, save = _handler(point, table)
-        handler = ", item_handlers=handler"
+        lines, kind, handler = _handler(point, table), "PyTree", ", item_handlers=handler"
         restore = [
             "    restore_args = ocp.checkpoint_utils.construct_restore_args(target)",
             "    restore = ocp.args.PyTreeRestore(target, restore_args=restore_args)",
         ]
     return "\n".join(
         [
-            _title(point, "Orbax v0, CheckpointManager", measured=measured),
-            *imports,
+            "# Orbax v0, CheckpointManager",
             *lines,
             *_call("options", "ocp.CheckpointManagerOptions", _arguments(point, table, "options")),
             f"with ocp.CheckpointManager(directory, options=options{handler}) as manager:",
             "    # After each step of a training:",
-            f"    manager.save(step, args={save})",
+            f"    manager.save(step, args=ocp.args.{kind}Save(tree))",
             "    manager.wait_until_finished()  # at its end",
             *restore,
             "    restored = manager.restore(manager.latest_step(), args=restore)",
@@ -433,14 +411,12 @@ def _by_manager(
     )
 
 
-def _handler(point: SweepPoint, table: Mapping[str, Attribute]) -> tuple[list[str], list[str], str]:
-    """Returns imports, the lines that make a `PyTreeCheckpointHandler`, and what a save takes."""
-    arrays, leaf = _arguments(point, table, "arrays"), _arguments(point, table, "leaf")
-    handler = _arguments(point, table, "handler")
-    lines: list[str] = []
-    sets_arrays = any(not line.lstrip().startswith("#") for line in arrays)
-    sets_leaf = any(not line.lstrip().startswith("#") for line in leaf)
-    if sets_arrays:
+def _handler(point: SweepPoint, table: Mapping[str, Attribute]) -> list[str]:
+    """Returns imports, and the lines that make a `PyTreeCheckpointHandler`."""
+    arrays, handler = _arguments(point, table, "arrays"), _arguments(point, table, "handler")
+    imports, lines = ["import orbax.checkpoint as ocp", ""], list[str]()
+    if any(not line.lstrip().startswith("#") for line in arrays):
+        imports = ["import jax", "import numpy as np", *imports]
         lines += [*_call("arrays", "ocp.type_handlers.ArrayHandler", arrays), _REGISTRY]
         handler.append("    type_handler_registry=registry,")
     elif arrays:
@@ -448,18 +424,7 @@ def _handler(point: SweepPoint, table: Mapping[str, Attribute]) -> tuple[list[st
     lines += _call("handler", "ocp.PyTreeCheckpointHandler", handler)
     if short_name(point.benchmark) == "pytree_checkpoint":
         lines += ['# Measured with a callback: leaves with an "a" in their path first.']
-    if sets_leaf:
-        lines += ["save_args = jax.tree.map(", "    lambda leaf: ocp.SaveArgs("]
-        lines += [*(f"    {line}" for line in leaf), "    ),", "    tree,", ")"]
-    imports = [
-        *(["import jax"] if sets_arrays or sets_leaf else []),
-        *(["import jax.numpy as jnp"] if any("jnp." in line for line in leaf) else []),
-        *(["import numpy as np"] if sets_arrays else []),
-        "import orbax.checkpoint as ocp",
-        "",
-    ]
-    more = ", save_args=save_args" if sets_leaf else ""
-    return imports, lines, f"ocp.args.PyTreeSave(tree{more})"
+    return [*imports, *lines]
 
 
 def _call(name: str, function: str, arguments: list[str]) -> list[str]:
@@ -476,13 +441,6 @@ def _arguments(point: SweepPoint, table: Mapping[str, Attribute], group: str) ->
     ]
 
 
-def _settings(point: SweepPoint, table: Mapping[str, Attribute]) -> list[str]:
-    return [
-        f"{mark}context.{attribute.path} = {attribute.code(value)}{end}"
-        for mark, end, attribute, value in _written(point, table)
-    ]
-
-
 def _written(
     point: SweepPoint, table: Mapping[str, Attribute]
 ) -> Iterator[tuple[str, str, Attribute, Any]]:
@@ -495,9 +453,9 @@ def _written(
             yield "# ", said, table[name], value
 
 
-def as_suite(point: SweepPoint, generator: str) -> str:
+def as_suite(point: SweepPoint) -> str:
     """Returns a point as an entry of `benchmarks` in a suite file."""
-    lines = ["benchmarks:", f"- generator: {generator}", "  options:"]
+    lines = ["benchmarks:", f"- generator: {point.benchmark}", "  options:"]
     given = point.given_options
     lines += [f"    {name}: {json.dumps(value)}" for name, value in given.items()]
     if not given:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from orbax_bench_core.document import Column, Details, Element, Group, Only, Role, Row, Span, Table
+from orbax_bench_core import pages
+from orbax_bench_core.errors import listed
 from orbax_bench_core.records import Effect, OptionEffect
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary.model import PointStatus
 
 _WORST_FIRST: Final[tuple[Effect, ...]] = ("not in effect", "in effect", "not proved")
-_FEW: Final = 20
-"""Points up to which HTML has a table for each."""
-
-_COLUMNS: Final = (
-    Column("option"),
-    Column("asked"),
-    Column("state", "fixed"),
-    Column("proof", "prose"),
-)
+_NOTHING: Final[Effect] = "not in effect"
 
 
 def strongest_effects(effects: Iterable[OptionEffect]) -> tuple[OptionEffect, ...]:
@@ -59,76 +52,22 @@ def _with_points(found: Mapping[str, int], having: Mapping[str, int]) -> Iterabl
         yield name if points == total else f"{name} in {points} of {total} points"
 
 
-def effects_elements(points: Iterable[PointStatus]) -> tuple[Element, ...]:
-    """Returns a table per point that HTML folds, and one of all points for Markdown."""
+def effects_table(points: Iterable[PointStatus]) -> pages.Table:
+    """Returns each option and state once, with the points that have it and one proof.
+
+    Options that do nothing come first.
+    """
     known = [point for point in points if point.effects]
-    if not known:
-        return ()
-    folded = (
-        _of_many(known)
-        if len(known) > _FEW
-        else tuple(
-            Details(
-                (Span(point.point), " ", Span(_counts(point.effects), "dim")),
-                (Table(_COLUMNS, tuple(map(_row, point.effects))),),
-                open=any(effect.state == "not in effect" for effect in point.effects),
-            )
-            for point in known
-        )
-    )
-    groups = tuple(
-        Group(
-            label=Span(point.point),
-            keys=(Span(point.point), Span(point.point_id)),
-            rows=tuple(map(_row, point.effects)),
-        )
-        for point in known
-    )
-    return (
-        Only("html", folded),
-        Only("markdown", (Table(_COLUMNS, groups=groups, keys=("point", "id")),)),
-    )
-
-
-def _of_many(points: Sequence[PointStatus]) -> tuple[Element, ...]:
-    """Returns each option and state once, with the points that have it, and one proof."""
-    found: dict[tuple[str, Effect], list[OptionEffect]] = {}
-    for point in points:
+    found: dict[tuple[str, Effect], list[tuple[str, OptionEffect]]] = {}
+    for point in known:
         for effect in point.effects:
-            found.setdefault((effect.option, effect.state), []).append(effect)
+            found.setdefault((effect.option, effect.state), []).append((point.point, effect))
     rows = []
-    for (option, state), effects in found.items():
-        asked = ", ".join(dict.fromkeys(json.dumps(effect.asked) for effect in effects))
-        role: Role = "bad" if state == "not in effect" else "plain"
-        rows.append(
-            Row(
-                (
-                    Span(option, code=True),
-                    Span(asked, code=True),
-                    (Span(state, role), f" in {len(effects)} of {len(points)}"),
-                    Span(effects[0].proof),
-                ),
-                dim=state == "not proved",
-            )
-        )
-    return (Table(_COLUMNS, tuple(rows), sorts=True),)
-
-
-def _counts(effects: Sequence[OptionEffect]) -> str:
-    states = [effect.state for effect in effects]
-    return ", ".join(
-        f"{states.count(state)} {state}" for state in _WORST_FIRST if states.count(state)
-    )
-
-
-def _row(effect: OptionEffect) -> Row:
-    role: Role = "bad" if effect.state == "not in effect" else "plain"
-    return Row(
-        (
-            Span(effect.option, code=True),
-            Span(json.dumps(effect.asked), code=True),
-            Span(effect.state, role),
-            Span(effect.proof),
-        ),
-        dim=effect.state == "not proved",
-    )
+    for (option, state), having in sorted(found.items(), key=lambda one: one[0][1] != _NOTHING):
+        asked = ", ".join(dict.fromkeys(json.dumps(effect.asked) for _, effect in having))
+        role: pages.Role = "bad" if state == _NOTHING else "plain"
+        names = "all" if len(having) == len(known) else listed(name for name, _ in having)
+        cells = (option, asked, pages.Cell(state, role), names, having[0][1].proof)
+        rows.append(pages.Row(cells, dim=state == "not proved"))
+    columns = pages.columns("option`", "asked`", "state", "points~", "proof~")
+    return pages.Table(columns, tuple(rows))

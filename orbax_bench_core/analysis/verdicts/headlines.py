@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeGuard
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import shortened
+from orbax_bench_core.analysis.names import shortened, spoken
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.gate import StallVerdict, Verdict, Word
-from orbax_bench_core.measure import OF_CPU
 
 ROLES: Final[dict[Word, pages.Role]] = {
     "REGRESSION": "bad",
@@ -18,14 +17,6 @@ ROLES: Final[dict[Word, pages.Role]] = {
     "PASS": "good",
 }
 _RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
-_SPOKEN: Final = {
-    "save": "saves",
-    "save_blocking": "blocking saves",
-    "save_background": "background saves",
-    "save_durable": "durable saves",
-    "load": "loads",
-    "restore": "restores",
-}
 _SYSTEM_DOES: Final = {
     "save": "saves",
     "save_blocking": "returns from a save",
@@ -99,13 +90,6 @@ def nearest_to_trouble(point: PointVerdict) -> OperationVerdict | None:
 def primary(point: PointVerdict) -> list[OperationVerdict]:
     """Returns the operations that decide about a point."""
     return [operation for operation in point.operations if operation.primary]
-
-
-def spoken(operation: str) -> str:
-    """Returns an operation as people call it, such as `blocking saves`."""
-    name = operation.removesuffix(OF_CPU)
-    said = _SPOKEN.get(name, f"{name} operations")
-    return f"CPU times of {said}" if name != operation else said
 
 
 def bound(operation: OperationVerdict, gate: GateConfig) -> str:

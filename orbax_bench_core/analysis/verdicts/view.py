@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.names import spoken
 from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.analysis.verdicts.drawings import Named, draw_intervals, draw_operation
 from orbax_bench_core.analysis.verdicts.headlines import (
@@ -21,7 +22,6 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     primary,
     share,
     short_names,
-    spoken,
     stamped,
     worst_first,
 )

@@ -72,7 +72,7 @@ def best(
     found = choose(output_directory, goal=goal or None, peak_memory=peak_memory_bytes or None)
     named = outputs.write_answer(
         "best",
-        best_document(found),
+        best_document(found, output_directory),
         found,
         run=RunDirectory(output_directory),
         answer=answer,

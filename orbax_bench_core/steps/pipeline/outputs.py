@@ -18,7 +18,6 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 import pydantic
 from etils import epath
 
-from orbax_bench_core import document as doc
 from orbax_bench_core import pages
 from orbax_bench_core.errors import UserError, may_pass, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing, detect_cluster
@@ -161,7 +160,7 @@ class Outputs(Generic[Value]):
 
 def write_answer(
     kind: str,
-    document: pages.Document | doc.Document,
+    document: pages.Document,
     numbers: pydantic.BaseModel | Any,
     *,
     answer: str,
@@ -170,19 +169,16 @@ def write_answer(
     run: RunDirectory | None = None,
 ) -> dict[str, StepOutput]:
     """Writes an answer to files, and returns each as an output."""
+    as_markdown, as_page = pages.to_markdown(document), pages.to_html(document)
     as_json = (
         numbers.model_dump_json(indent=1)
         if isinstance(numbers, pydantic.BaseModel)
         else json.dumps(numbers, indent=1)
     )
-    if isinstance(document, pages.Document):
-        said, page = pages.to_markdown(document), pages.to_html(document)
-    else:
-        said, page = doc.to_markdown(document), doc.to_html(document)
     contents = (
         ("answer", answer, kind, as_json),
-        ("summary", summary, f"{kind}-summary", said),
-        ("report", report, f"{kind}-report", page),
+        ("summary", summary, f"{kind}-summary", as_markdown),
+        ("report", report, f"{kind}-report", as_page),
     )
     named = {}
     for name, place, what, content in contents:

@@ -15,7 +15,7 @@ from orbax_bench_core.analysis.best.orbax_code import (
     RELEASE,
     as_code,
     as_suite,
-    other_code,
+    short_code,
     why_no_code,
 )
 from orbax_bench_core.measure import Sample
@@ -135,7 +135,7 @@ def test_defaults_are_those_that_are_installed():
 @pytest.mark.parametrize("name", BUILTINS)
 def test_every_built_in_has_code_that_a_test_runs_or_a_sentence_why_not(builtin, name):
     point = builtin(name, {})
-    assert bool(as_code(point)) != bool(why_no_code(point))
+    assert as_code(point) or why_no_code(point.benchmark)
     alike = {"train_interference", "resharding", "restore_and_broadcast"}
     alike |= {"replica_parallel_multislice", "lustre", "nnx_restore"}
     if name in alike:
@@ -144,18 +144,17 @@ def test_every_built_in_has_code_that_a_test_runs_or_a_sentence_why_not(builtin,
             **{n: v for n, v in point.options.items() if n in ATTRIBUTES},
         }
         same = builtin("save_restore", of_save_restore).model_copy(update={"given": ()})
-        assert (as_code(point), other_code(point)) == (as_code(same), other_code(same))
+        assert as_code(point) == as_code(same)
     elif as_code(point):
         assert name in {case for case, _ in CASES}
 
 
 def test_a_benchmark_of_ones_own_and_a_tier_have_a_sentence(builtin, make_point):
     own = make_point(benchmark="my.module.Mine", options={"use_ocdbt": True})
-    assert (as_code(own), why_no_code(own)) == (
-        "",
-        "only the benchmark's class knows what its options set",
-    )
-    assert "local disks" in why_no_code(builtin("training_job", {"tier": "local"}))
+    assert as_code(own) == ""
+    assert why_no_code(own.benchmark) == "only the benchmark's class knows what its options set"
+    assert as_code(builtin("training_job", {"tier": "local"})) == ""
+    assert "local disks" in why_no_code("training_job")
 
 
 @pytest.fixture
@@ -202,32 +201,46 @@ def follow(tmp_path, tree, orbax_log):
 @pytest.mark.parametrize(("name", "given"), CASES)
 def test_every_snippet_runs_and_what_it_names_is_in_effect(builtin, follow, name, given):
     point = builtin(name, given)
-    for code in (as_code(point), *other_code(point)):
-        proven, names = follow(point, code, loads=name)
-        lacking = {"use_load_and_broadcast"} if "but use_load_and_broadcast" in code else set()
-        assert lacking <= (given.keys() if "v0" in code else set())
-        for option in given.keys() & PROVEN - lacking:
-            assert proven[option] == "in effect" or (name, option) in UNDECIDED, (option, code)
-        executed = "\n".join(line for line in code.splitlines() if line.lstrip()[:1] != "#")
-        assert {option for option in SWITCHES if option in executed} == SWITCHES & given.keys()
-        if names["steps"]:
-            saved = list(range(0, STEPS, given.get("save_interval_steps", 1)))
-            assert names["steps"] == saved[-given.get("max_to_keep", STEPS) :]
-        if "CheckpointManager" in code:
-            asked = {**point.options, "enable_async_checkpointing": _asynchronous(point.options)}
-            swept = MANAGER.keys() & given.keys() - {"async_enabled"}
-            for option in swept | {"enable_async_checkpointing"}:
-                assert getattr(names["options"], option) == asked[option]
-        elif "async_enabled" in point.options:
-            assert ("save_async" in code or "AsyncCheckpointer" in code) == _asynchronous(
-                point.options
-            )
-        if "device_host_concurrent_gb" in given and "v1" in code:
-            assert names["context"].memory.transfer_concurrent_bytes == 2**30
-        if "restore_concurrent_gb" in given and "v1" in code:
-            assert names["context"].memory.read_concurrent_bytes == 2**29
-        if name == "safetensors_load":
-            assert names["context"].safetensors.read_chunk_bytes == 2**20
+    code = as_code(point)
+    proven, names = follow(point, code, loads=name)
+    for option in given.keys() & PROVEN:
+        assert proven[option] == "in effect" or (name, option) in UNDECIDED, (option, code)
+    executed = "\n".join(line for line in code.splitlines() if line.lstrip()[:1] != "#")
+    assert {option for option in SWITCHES if option in executed} == SWITCHES & given.keys()
+    if names["steps"]:
+        saved = list(range(0, STEPS, given.get("save_interval_steps", 1)))
+        assert names["steps"] == saved[-given.get("max_to_keep", STEPS) :]
+    if "CheckpointManager" in code:
+        asked = {**point.options, "enable_async_checkpointing": _asynchronous(point.options)}
+        swept = MANAGER.keys() & given.keys() - {"async_enabled"}
+        for option in swept | {"enable_async_checkpointing"}:
+            assert getattr(names["options"], option) == asked[option]
+    elif "async_enabled" in point.options:
+        assert ("save_async" in code or "AsyncCheckpointer" in code) == _asynchronous(point.options)
+    if "v1" in code and "device_host_concurrent_gb" in given:
+        assert names["context"].memory.transfer_concurrent_bytes == 2**30
+    if "v1" in code and "restore_concurrent_gb" in given:
+        assert names["context"].memory.read_concurrent_bytes == 2**29
+    if name == "safetensors_load":
+        assert names["context"].safetensors.read_chunk_bytes == 2**20
+
+
+def test_the_short_code_saves_with_what_was_varied(builtin, follow):
+    given = {"use_ocdbt": False, "use_zarr3": True, "async_enabled": False}
+    point = builtin("save_restore", {**given, "use_replica_parallel": True})
+    code = short_code(point, given)
+    assert code.splitlines() == [
+        "context = ocp.Context()",
+        "context.array.saving.use_ocdbt = False",
+        "with context: ocp.save(path, tree)",
+    ]
+    loads = "\nwith context: restored = ocp.load(path, target)"
+    proven, _ = follow(point, f"from orbax.checkpoint import v1 as ocp\n{code}{loads}")
+    assert (proven["use_ocdbt"], proven["use_zarr3"]) == ("in effect", "in effect")
+    assert short_code(builtin("save_restore", {"use_ocdbt": True}), ("use_ocdbt",)) == (
+        "response = ocp.save_async(path, tree)"
+    )
+    assert short_code(builtin("pytree_checkpoint", {"use_ocdbt": False}), ("use_ocdbt",)) == ""
 
 
 def _asynchronous(options):
@@ -248,6 +261,6 @@ def test_storage_and_host_memory_are_part_of_the_entry(make_point):
     from orbax_bench_core.config import Conditions
 
     point = make_point(storage="/data", conditions=Conditions(host_memory="fresh"))
-    text = as_suite(point, "save_restore")
+    text = as_suite(point)
     assert 'storage: "/data"' in text
     assert "host_memory: fresh" in text

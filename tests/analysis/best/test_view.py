@@ -1,21 +1,23 @@
-"""The choice as people read it: on a terminal, above a sweep's tables, and on pages."""
-
-import io
+"""A choice of options as people see it: the answer, the code for it, and what is left open."""
 
 import pytest
-from rich.console import Console
 
-from orbax_bench_core.analysis.best import best, best_document, best_section
-from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.analysis.best import best, best_document, best_line
 from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample
-from tests.support.figures import undrawn  # noqa: F401 - fixture
-from tests.support.pages import assert_whole
+from orbax_bench_core.pages import to_html, to_markdown
+from tests.support.shown import assert_tells, terminal
 
 TWO = {"use_ocdbt": (True, False), "use_compression": (True, False)}
+SETTINGS = "use_ocdbt=false, use_compression=false"
+
+
+def document_of(found):
+    return best_document(found.model_copy(update={"suite_file": "suite.yaml"}), "out")
 
 
 @pytest.fixture
 def found(sweep, stored):
+    """A choice with one winner."""
     return best(
         sweep(
             TWO,
@@ -25,194 +27,177 @@ def found(sweep, stored):
     )
 
 
-def printed(document, width=200):
-    console = Console(
-        file=io.StringIO(), width=width, force_terminal=width == 80, color_system=None
+def said(folder, **asked):
+    """Returns word and sentence of the choice of a sweep."""
+    headline = document_of(best(folder, **asked)).headline
+    return headline.word, headline.text
+
+
+def test_every_number_of_a_winner_is_shown(found):
+    assert_tells(found, document_of, unless=("weights",))
+
+
+def test_every_number_of_a_tie_is_shown(sweep, stored):
+    def of(options, number):
+        if options["use_ocdbt"] and options["use_compression"] and number == 1:
+            return {"status": "failed", "times": {}}
+        return {"inventory": stored(100, 3), "peak_mb": 100.0 + number}
+
+    folder = sweep({**TWO, "chunk_byte_size": (1, 2, 3)}, lambda _: 1.0, cv=0.2, of=of)
+    found = best(folder, goal="save=2,load=1", peak_memory=2**30)
+    assert document_of(found).headline.word == "TIE"
+    assert_tells(found, document_of, unless=("weights",))
+    assert "67.7\xa0% save" in to_html(
+        document_of(found.model_copy(update={"cases": (_weighted(found.cases[0]),)}))
     )
-    print_document(document, console)
-    return console.file.getvalue()
 
 
-def test_the_command_ends_with_the_answer_below_its_code(found):
-    text = printed(best_document(found))
-    last = text.rstrip().splitlines()[-1]
-    assert last.startswith(
-        "Best for the time of a save: use_ocdbt=false, use_compression=false save_restore["
-    )
-    assert "context.array.saving.use_ocdbt = False" in text
-    assert "unlike orbax-checkpoint" in text
-    assert "# Orbax v0, CheckpointManager: the same options, not measured by this run" in text
-    assert "# Orbax v0, Checkpointer: the same options, not measured by this run" in text
-    assert "use_compression=false takes 0." in text
+def _weighted(case):
+    """Returns a case whose goal has other weights."""
+    first = case.ranking
+    goal = first.goal.model_copy(update={"weights": {"save": 0.677, "load": 0.323}})
+    rankings = (first.model_copy(update={"goal": goal}), *case.rankings[1:])
+    return case.model_copy(update={"rankings": rankings})
 
 
-def test_options_are_whole_at_80_columns(sweep):
+def test_a_winner_says_what_it_takes_and_gains(found):
+    word, text = document_of(found).headline.word, document_of(found).headline.text
+    assert word == "BEST"
+    assert text.startswith(f"`{SETTINGS}` for saves, ")
+    (case,) = found.cases
+    assert f"{100 * (case.recommendation.against_defaults[0] - 1):+.0f} %" in text
+    assert "against Orbax's defaults" in text
+    assert "the next settings take +" in text
+    assert best_line(found) == document_of(found).headline.said
+
+
+def test_its_code_is_short_and_the_rest_is_asked_for(found):
+    brief = terminal(document_of(found))
+    assert "context.array.saving.use_ocdbt = False\n" in brief
+    assert "with context: ocp.save(path, tree)\n" in brief
+    assert brief.endswith("\nNext: orbax-bench best out --code\n")
+    whole = terminal(best_document(found, "out", code=True))
+    assert "restored = ocp.load(path, target)" in whole
+    assert "- generator: save_restore" in whole
+    assert "Unlike the defaults of orbax-checkpoint" in whole
+
+
+def test_many_options_are_whole_at_80_columns(sweep):
     names = ("use_ocdbt", "use_zarr3", "use_compression", "enable_pinned_host_transfer")
     options = dict.fromkeys(names, (True, False))
-    folder = sweep(options, lambda given: 1.0 + given["use_ocdbt"], rounds=2)
-    lines = printed(best_document(best(folder)), 80).partition("\n\n")[0].splitlines()
-    assert max(map(len, lines)) <= 80
-    for name in names:
-        for value in ("true", "false"):
-            assert sum(f"{name}={value}" in line for line in lines) >= 4
-    first = next(number for number, line in enumerate(lines) if line.startswith("   1"))
-    assert "1.000x" in "".join(lines[first : first + 3])
+    brief = terminal(document_of(best(sweep(options, lambda o: 1.0 + o["use_ocdbt"], rounds=2))))
+    assert max(map(len, brief.splitlines()[:-1])) <= 80
+    assert all(f"{name}=" in brief for name in names)
+    assert len(brief.splitlines()) < 20
 
 
-def test_a_terminal_says_what_its_rows_are_ranked_by_and_what_its_remarks_are(found):
-    lines = [line.rstrip() for line in printed(best_document(found), 80).splitlines()]
-    assert lines[0].startswith("By time of a save: it alone is best of 4 points")
-    assert lines[1].strip() == "in 6 worker processes"
-    assert lines[2].split()[:2] == ["rank", "options"]
-    assert "  What speaks for use_ocdbt=false, use_compression=false:" in lines
-    assert "  The run says nothing of:" in lines
-
-
-def test_a_sweep_shows_answer_ties_effects_and_where_there_is_more(found):
-    text = printed(best_section(found, "/runs/out"))
-    assert text.startswith("Best for the time of a save: use_ocdbt=false, use_compression=false")
-    assert "it alone is best of 4 points at the 5 % level, over 6 rounds" in text
-    assert "orbax-bench best /runs/out" in text
-    assert len(text.splitlines()) < 12
-
-
-def test_a_tie_is_the_headline_and_says_what_would_decide_it(sweep):
-    noisy = sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], rounds=3, cv=0.5)
-    found = best(noisy)
-    (case,) = found.cases
-    assert [place.tied for place in case.ranking.places] == [True, True]
-    more = case.recommendation.confidence.missing
-    last = printed(best_document(found)).rstrip().splitlines()[-1]
-    assert last.startswith(
-        "Tie for the time of a save: 2 of 2 settings; fastest seen: use_ocdbt=false; to decide "
-        f"takes about {more} more rounds (--override num_repeats={more + 3}) save_restore["
+def test_a_tie_says_what_decides_it_and_how_to_go_on(sweep):
+    found = best(
+        sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], rounds=3, cv=0.5)
     )
-    assert "tie with the fastest seen at the 5 % level" in printed(best_document(found))
-    assert "Best for" not in printed(best_section(found, "out")) + to_markdown(best_document(found))
+    (case,) = found.cases
+    document, more = document_of(found), case.recommendation.confidence.missing
+    assert document.headline.word == "TIE"
+    assert document.headline.text.startswith("2 of 2 settings for saves cannot be told apart, ")
+    assert f"about {more} more rounds would decide" in document.headline.text
+    assert document.following.text.endswith(f" --override num_repeats={more + 3}")
 
 
 def test_ties_that_are_near_enough_say_at_which_risk(sweep):
-    text = printed(best_document(best(sweep(TWO, lambda _: 1.0, cv=0.001))))
-    last = text.rstrip().splitlines()[-1]
-    assert last.startswith("Tie for the time of a save: 4 of 4 settings; fastest seen: ")
-    assert "; risk that another is over 5 % better: below 1 %" in last
+    folder = sweep(TWO, lambda _: 1.0, cv=0.001)
+    word, text = said(folder)
+    assert (word, text.startswith("4 of 4 settings for saves")) == ("TIE", True)
+    assert text.endswith("the risk that another is over 5 % better is below 1 %")
+    assert document_of(best(folder)).following.text == "orbax-bench best out --code"
 
 
-def test_one_round_says_what_would_decide(sweep):
-    last = (
-        printed(best_document(best(sweep(TWO, lambda _: 1.0, rounds=1)))).rstrip().splitlines()[-1]
+def test_few_processes_decide_nothing(sweep):
+    folder = sweep(TWO, lambda _: 1.0, rounds=1)
+    word, text = said(folder)
+    assert word == "UNDECIDED"
+    assert "rounds in 1 worker process cannot tell apart: that takes 3" in text
+    assert document_of(best(folder)).following.text.endswith("num_repeats=3")
+
+
+def test_the_headline_names_the_one_to_take_which_need_not_be_the_fastest(sweep, stored):
+    folder = sweep(
+        TWO,
+        lambda _: 1.0,
+        cv=0.004,
+        of=lambda o, _: {"inventory": stored(50 if o["use_compression"] else 100, 3)},
     )
-    assert "which are best is unknown; fastest seen: " in last
-    assert "to decide takes 3 rounds or more (num_repeats) in order: interleaved" in last
+    found = best(folder)
+    (case,) = found.cases
+    assert case.ranking.places[0].point_id != case.recommendation.point_id
+    assert case.recommendation.chosen_by == "size and defaults"
+    assert "use_compression=true` took" in document_of(found).headline.text
+    assert terminal(document_of(found)).splitlines()[1].startswith("take ")
 
 
-def test_the_ranking_of_loads_says_what_their_cache_was(sweep):
+def test_loads_say_what_their_cache_was(sweep):
     share = Sample("load", 0, RESIDENT_SHARE.name, 1.0, "ratio")
 
     def of(options, _):
-        samples = [Sample(name, 0, TIME, 1.0 + options["use_ocdbt"], "s") for name in ("load",)]
-        return {"samples": (*samples, share)}
+        time = Sample("load", 0, TIME, 1.0 + options["use_ocdbt"], "s")
+        return {"samples": (time, share)}
 
     found = best(sweep({"use_ocdbt": (True, False)}, lambda _: 1.0, of=of))
-    (case,) = found.cases
-    assert case.ranking.cache == "warm"
-    text = printed(best_document(found))
-    assert text.startswith("By time of a load (warm): ")
-    assert "`--override execution.cache=cold`" in text
-
-
-def test_the_headline_says_why_it_recommends_another_than_the_table_has_first(sweep, stored):
-    found = best(
-        sweep(
-            TWO,
-            lambda _: 1.0,
-            cv=0.004,
-            of=lambda o, _: {"inventory": stored(50 if o["use_compression"] else 100, 3)},
-        )
-    )
-    (case,) = found.cases
-    names = {point.point_id: point.options for point in case.points}
-    first, chosen = case.ranking.places[0].point_id, case.recommendation.point_id
-    assert first != chosen
-    assert names[chosen]["use_compression"]
-    text = printed(best_document(found))
-    by = case.recommendation.chosen_by
-    assert f"; recommended by {by}: use_ocdbt=" in text.rstrip().splitlines()[-1]
-    rows = [line for line in map(str.rstrip, text.splitlines()) if first in line or chosen in line]
-    assert rows[0].endswith(" chosen")
-    assert chosen in rows[0]
-    assert rows[1].lstrip().startswith("1 ")
-
-
-def test_pairs_of_options_are_counted_and_not_pairs_of_values(sweep):
-    values = {"chunk_byte_size": (1, 2, 3), "save_concurrent_gb": (1.0, 2.0, 3.0)}
-    found = best(sweep(values, lambda o: o["chunk_byte_size"] ** o["save_concurrent_gb"], cv=0.001))
-    assert "1 of 1 pair of options matter" in printed(best_document(found))
-
-
-def test_a_page_counts_pairs_of_options_that_do_not_matter_and_not_pairs_of_values(sweep):
-    values = {"chunk_byte_size": (1, 2, 3), "save_concurrent_gb": (1.0, 2.0, 3.0)}
-    found = best(sweep(values, lambda _: 1.0, cv=0.001))
-    assert "1 pair of options shows no interaction that matters" in to_html(best_document(found))
+    assert " for warm loads, " in document_of(found).headline.text
+    assert "`--override execution.cache=cold`" in to_markdown(document_of(found))
 
 
 @pytest.mark.parametrize("option", ["restore_concurrent_gb", "restore_devices"])
 def test_an_option_of_loads_is_no_advice_for_a_save(sweep, option):
-    options = {"use_ocdbt": (True, False), option: (1, 2)}
     folder = sweep(
-        options,
+        {"use_ocdbt": (True, False), option: (1, 2)},
         lambda o: 1.0 + o["use_ocdbt"],
         load=lambda o: o[option] + o["use_ocdbt"],
     )
-    text = printed(best_document(best(folder)))
-    assert (
-        text.rstrip()
-        .splitlines()[-1]
-        .startswith(f"Best for the time of a save: use_ocdbt=false; {option} cannot change it")
-    )
-    assert f"{option}=2 takes" not in text
-    assert "What speaks for use_ocdbt=false:" in text
-    of_load = printed(best_document(best(folder, goal="load")))
-    assert f"{option}=2 takes" in of_load
-    assert f"use_ocdbt=false, {option}=1 save_restore[" in of_load
+    word, text = said(folder)
+    assert (word, text.startswith("`use_ocdbt=false` for saves, ")) == ("BEST", True)
+    assert f"`{option}` cannot change it" in text
+    (case,) = best(folder).cases
+    assert [each.options for each in case.effects.main] == [("use_ocdbt",)]
+    assert f"`use_ocdbt=false, {option}=1` for loads" in said(folder, goal="load")[1]
 
 
 def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
-    found = best(sweep({"restore_concurrent_gb": (1.0, 2.0)}, lambda _: 1.0))
-    assert (
-        printed(best_document(found))
-        .rstrip()
-        .splitlines()[-1]
-        .startswith(
-            "Nothing to choose for the time of a save; restore_concurrent_gb cannot change it"
-        )
+    word, text = said(sweep({"restore_concurrent_gb": (1.0, 2.0)}, lambda _: 1.0))
+    assert word == "NOTHING TO CHOOSE"
+    assert text == (
+        "no option that varies can change saves; `restore_concurrent_gb` cannot change it"
     )
 
 
 def test_a_benchmark_without_code_says_why(sweep):
     options = {"tier": ("local",), "save_interval_steps": (10, 20)}
-    benchmark = "training_job"
-    found = best(sweep(options, lambda o: o["save_interval_steps"], benchmark=benchmark))
-    assert "no code of Orbax: its tier is a manager of local disks" in printed(best_document(found))
-    assert "No code of Orbax: its tier" in to_markdown(best_document(found))
+    found = best(sweep(options, lambda o: o["save_interval_steps"], benchmark="training_job"))
+    assert "No code of Orbax: its tier is a manager" in to_markdown(document_of(found))
 
 
-def test_pages_are_whole_and_say_what_was_not_measured(found, undrawn):
-    document = best_document(found)
-    page, text = to_html(document), to_markdown(document)
-    assert_whole(page)
-    for said in ("not measured: blocking, memory", "Pareto front of save, load, bytes", "is tied"):
-        assert said in text or said == "is tied"
-    assert "What the run says nothing of" in page
+def test_several_cases_have_a_row_each(sweep):
+    from orbax_bench_core.config import CheckpointConfig
+
+    arrays = [{"w": {"dtype": "float32", "shape": [size]}} for size in (8, 16)]
+    checkpoints = [CheckpointConfig(spec=spec) for spec in arrays]
+    found = best(sweep(TWO, lambda o: 1.0 + o["use_ocdbt"], checkpoints=checkpoints))
+    assert document_of(found).headline.text.endswith("; 1 more case")
+    assert_tells(found, document_of, unless=("weights",))
 
 
 def test_a_user_s_values_are_no_markup(sweep):
-    folder = sweep({"use_ocdbt": ("<b>[red]|", "x")}, lambda _: 1.0, rounds=2)
-    document = best_document(best(folder))
-    assert "<b>[red]|" in printed(document)
-    assert "<b>[red]" not in to_html(document)
+    found = best(sweep({"use_ocdbt": ("<b>[red]|", "x")}, lambda _: 1.0, rounds=2))
+    assert "<b>[red]|" in terminal(document_of(found))
+    assert "<b>[red]" not in to_html(document_of(found))
 
 
-def test_a_page_draws_its_figures(found):
-    page = to_html(best_document(found))
-    assert page.count("<svg") == 2
+def test_a_file_of_the_version_before_is_made_again(sweep):
+    import json
+
+    from orbax_bench_core.analysis.best import read_best
+    from orbax_bench_core.records import RunDirectory, RunFile
+
+    folder = sweep(TWO, lambda o: 1.0 + o["use_ocdbt"])
+    run = RunDirectory(folder)
+    (run.root / RunFile.BEST).write_text(json.dumps({"schema_version": 1, "cases": []}))
+    assert read_best(run) == best(folder)

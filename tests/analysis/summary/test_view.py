@@ -1,40 +1,133 @@
-"""A summary in a terminal and on pages: times, and what it says beside them."""
+"""A summary as people see it: what was measured, what failed, and what speaks against it."""
 
-import io
 import re
 
 import pytest
-from rich.console import Console
 
-from orbax_bench_core.analysis.summary import summarize, summary_document, terminal_document
+from orbax_bench_core import pages as documents
+from orbax_bench_core.analysis.summary import ExtraColumns, summarize, summary_document
 from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.document import print_document, to_html, to_markdown
+from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample, tail_of_steps
+from orbax_bench_core.pages import to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, State, StoreTrouble, repeats_of
 from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
-from tests.support.pages import Outline, assert_whole
+from tests.support.pages import assert_whole
+from tests.support.shown import terminal
+
+ERROR = ErrorInfo(type="OSError", message="the storage is gone")
 
 
-def printed(document, width=200):
-    """Returns what a terminal of the given width shows."""
-    console = Console(width=width, file=io.StringIO())
-    print_document(document, console)
-    return console.file.getvalue()
-
-
-def html_page(*run):
-    return to_html(summary_document(*run))
-
-
-def markdown_page(*run):
-    return to_markdown(summary_document(*run))
+def told(info, records, **more):
+    """Returns the document of records of a run."""
+    return summary_document(info, summarize(repeats_of(records)), "out", **more)
 
 
 @pytest.fixture
-def outline(pages):
-    return Outline(pages(html_page))
+def document_of(make_run):
+    """Returns the document of records, whose run is written."""
+
+    def make(records, points=(), **more):
+        run = make_run(records, **({"points": points} if points else {}))
+        return told(run.read_info(), records, example=next(iter(records), None), **more)
+
+    return make
 
 
-def test_each_checkpoint_has_its_own_size(make_run, make_record, make_point):
+def test_several_points_have_a_row_each_on_one_screen(document_of, make_record, make_point):
+    points = [make_point(options={"a": n}, label=f"a={n}") for n in range(5)]
+    records = [
+        make_record(point, repeat, times={"save": 1.0 + n + repeat / 10, "load": 0.1 + n / 100})
+        for n, point in enumerate(points)
+        for repeat in range(3)
+    ]
+    document = document_of(records)
+    page, brief = to_html(document), terminal(document)
+    assert_whole(page)
+    assert len(page.encode()) < 60_000
+    assert "<script" not in page
+    assert document.headline.said == (
+        "MEASURED: saves take 1.1 s (`a=0`) to 5.1 s (`a=4`), loads take 100 ms (`a=0`) to 140 ms "
+        "(`a=4`) at 5 points over 15 repeats"
+    )
+    assert len(brief.splitlines()) < 20
+    assert brief.endswith("\nNext: orbax-bench report out --details\n")
+    rows = [line.split() for line in brief.splitlines()[:6]]
+    assert rows[0] == ["a", "save", "load", "(unknown)"]
+    assert rows[1] == ["0", "1.1", "s", "(9", "%)", "100", "ms", "(0", "%)"]
+
+
+def test_a_single_point_has_a_row_per_operation(document_of, make_record):
+    times = ({"save_blocking": 0.1, "save": s, "load": 1.0} for s in (2.0, 2.2, 2.4))
+    records = [make_record(None, n, times=of) for n, of in enumerate(times)]
+    [key] = {record.point_id for record in records}
+    extra = ExtraColumns(
+        headings=("limit", "of limit"),
+        cells={(key, "save"): ("write", "50 %")},
+        notes={(key, "save"): "It dominates."},
+        legend="Limit: the least.",
+    )
+    document = document_of(records, extra=extra)
+    assert "saves take 2.2 s (spread 9 %)" in document.headline.text
+    lines = terminal(document).splitlines()
+    assert [line.split("  ")[0] for line in lines[1:4]] == [
+        "save, blocking",
+        "save",
+        "load (unknown)",
+    ]
+    assert lines[2].rstrip().endswith("50 %")
+    whole = terminal(document, details=True)
+    assert "save: It dominates." in whole
+    assert "Limit: the least." in whole
+
+
+def test_every_repeat_is_a_dot_and_one_far_out_flattens_nothing(document_of, make_record):
+    seconds = [1.0, 1.1, 1.2, 1.3, 1000.0]
+    records = [make_record(None, n, times={"save": s}) for n, s in enumerate(seconds)]
+    chart = document_of(records).summary[0]
+    dots = [len(mark.at) for mark in chart.marks if mark.shape == "dots"]
+    assert dots == [4, 1]
+    assert chart.x.scale.high < 10
+
+
+def test_failures_are_the_headline_in_counts(document_of, make_record, make_point):
+    good, bad = (make_point(options={"a": n}, label=f"a={n}") for n in range(2))
+    error = ErrorInfo(type="ValueError", message="no <b>[luck]", traceback="Traceback: here")
+    records = [
+        *(make_record(good, n, times={"save": 1.0}) for n in range(2)),
+        *(make_record(bad, n, status="failed", error=error) for n in range(2)),
+    ]
+    document = document_of(records)
+    assert document.headline.said == (
+        "✗ INCOMPLETE: 2 of 4 repeats failed at 1 of 2 points: ValueError: no <b>[luck]"
+    )
+    assert "Traceback: here" in terminal(document, details=True)
+    assert "<b>[luck]" not in to_html(document)
+
+
+def test_a_run_without_a_record_says_so(document_of, make_point):
+    document = document_of([], points=[make_point()])
+    assert document.headline.said == "? NOTHING: no repeat has a record yet"
+    assert_whole(to_html(document))
+
+
+def test_another_answer_is_the_headline_with_its_picture(make_run, make_record):
+    records = [make_record(times={"save": 1.0})]
+    axis = documents.axis("s", 0, 1, documents.digits)
+    other = documents.Document(
+        about="",
+        headline=documents.Callout("STEADY", "no leak", "good"),
+        summary=(documents.Chart("Its picture", "flat", axis, axis, ()),),
+        following=documents.Code("orbax-bench soak out"),
+    )
+    info = make_run(records).read_info()
+    found = told(info, records, answers={"Soak": other}, files={"soak.html": "growth"})
+    assert found.headline == other.headline
+    assert found.summary[0].title == "Its picture"
+    assert found.following.text == "orbax-bench soak out"
+    assert 'href="soak.html"' in to_html(found)
+
+
+def test_each_checkpoint_has_its_own_size(document_of, make_record, make_point):
     records = [
         make_record(
             make_point(options={"a": size}, checkpoint=CheckpointConfig(name=name), label=name),
@@ -43,125 +136,40 @@ def test_each_checkpoint_has_its_own_size(make_run, make_record, make_point):
         )
         for name, size in (("small", 2**20), ("large", 2**30))
     ]
-    run = make_run(records)
-    page = markdown_page(run.read_info(), summarize(repeats_of(records)), records[0])
-    assert "- checkpoint size: small 1 MiB, large 1 GiB\n" in page
-
-
-def test_html_is_closed_and_needs_nothing_else(outline):
-    assert outline.open == []
-    assert outline.addresses == []
-
-
-def test_every_repeat_is_a_dot_on_the_axis_of_its_operation(pages):
-    shown = pages(html_page)
-    first, second = shown.split("<tbody")[1:3]
-    assert ["save</th>" in first, "load</th>" in second] == [True, True]
-    assert len(re.findall(r'<path class="dots t-bar" d="M\d+ \d+h0"', first)) == 2
-    assert "<title>500\xa0ms</title>" in first
-
-
-@pytest.mark.parametrize("page", [markdown_page, html_page])
-def test_a_run_without_records_has_a_page(make_run, make_point, page):
-    run = make_run([], points=[make_point()])
-    assert "a suite" in page(run.read_info(), summarize(repeats_of([])), None)
-
-
-def test_html_says_when_no_repeat_has_passed(make_run, make_point):
-    run = make_run([], points=[make_point()])
-    assert "No repeat has passed." in html_page(run.read_info(), summarize(repeats_of([])), None)
-
-
-def test_of_very_many_points_the_fastest_are_shown(pages, monkeypatch):
-    from orbax_bench_core.analysis.summary import charts
-
-    monkeypatch.setattr(charts, "_MOST_ROWS", 1)
-    shown = pages(html_page)
-    assert "1 more point of this run, slower ones, are in summary.csv alone." in shown
-    assert shown.count('<path class="dots') == 2
-    assert "alert(1)" not in shown.split("Time per operation")[1].split("What did not pass")[0]
-
-
-@pytest.mark.slow
-def test_two_hundred_points_fit_in_a_megabyte(large_sweep):
-    assert len(large_sweep["report"].encode()) < 1_000_000
-    assert_whole(large_sweep["report"])
-    assert large_sweep["report"].count('<path class="dots') >= 600
-
-
-@pytest.mark.slow
-def test_an_outlier_is_told_and_flattens_nothing(large_sweep):
-    assert "1 repeat is beyond the axis: " in large_sweep["report"]
-    _, group = large_sweep["report"].split('scope="rowgroup" colspan="8">save</th>')
-    save = group.split("</tr>")[0]
-    assert [tick[-2:] for tick in re.findall(r"<span[^>]*>([^<]*)<", save)] == ["ms"] * 3
-
-
-@pytest.mark.slow
-def test_the_time_of_a_save_is_shown_by_stage(large_sweep):
-    stages = large_sweep["report"].split("Where the time went")[1]
-    assert "writes arrays" in stages
-    assert re.search(r"device to host [\d.]+\xa0ms, 20\xa0%", stages)
+    assert "| checkpoint size | small 1 MiB, large 1 GiB |" in to_markdown(document_of(records))
 
 
 def effect(option, asked, state, proof="a proof"):
     return OptionEffect(option=option, asked=asked, state=state, proof=proof)
 
 
-@pytest.fixture
-def render(make_run, make_record, make_point):
-    """Renders the summary of a run of three points, of which one is not verified."""
+def test_what_speaks_against_the_figures_is_in_every_medium(make_run, make_record, make_point):
     record = {"times": {"save": 1.0}}
     said = {"num_bytes": 1, "digest": {}}
     points = [make_point(options={"a": n}, label=f"a={n}") for n in range(3)]
+    effects = (effect("use_ocdbt", True, "in effect"), effect("n", None, "not in effect"))
+    trouble = StoreTrouble(operation="save", occurrence=0, kind="storage errors", count=3)
+    failed = make_record(points[0], 0, times={}, status="failed", error=ERROR)
     records = [
         make_record(points[0], **record, state={**said, "verified": "saved"}),
-        make_record(
-            points[1],
-            **record,
-            state={**said, "verified": "itself"},
-            effects=(effect("use_ocdbt", True, "in effect"), effect("n", None, "not proved")),
-        ),
-        make_record(
-            points[2],
-            **record,
-            store_troubles=(
-                StoreTrouble(operation="save", occurrence=0, kind="storage errors", count=3),
-            ),
-        ),
+        make_record(points[1], **record, state={**said, "verified": "itself"}, effects=effects),
+        make_record(points[2], **record, store_troubles=(trouble,), attempts=failed.as_attempt()),
     ]
     run = make_run(records)
-    info, summary = run.read_info(), summarize(Run(run).repeats(warmups=True))
-    document = summary_document(info, summary, records[0])
-    return {
-        "console": printed(terminal_document(info, summary)),
-        "markdown": to_markdown(document),
-        "html": to_html(document),
-    }
+    summary = summarize(Run(run).repeats(warmups=True))
+    document = summary_document(run.read_info(), summary, "out")
+    whole = terminal(document, width=200, details=True)
+    for text in (whole, to_markdown(document).replace("\\", ""), to_html(document)):
+        text = text.replace("\xa0", " ")
+        assert "save: 1 of 1 repeats had trouble with storage: 3 failed answers (5xx)" in text
+        assert "1 point verified against what was saved" in text
+        assert "1 point not verified: compared only with another load of the same bytes" in text
+        assert "1 of 1 repeats passed only when they were tried again" in text
+        assert "Options: 1 in effect, 1 not in effect (n)." in text
+    assert "2 more doubts: with --details." in " ".join(terminal(document).split())
 
 
-@pytest.mark.parametrize("output", ["console", "markdown", "html"])
-def test_every_output_says_against_what_was_verified(render, output):
-    text = render[output]
-    assert "1 point verified against what was saved" in text
-    assert "1 point not verified: compared only with another load of the same bytes" in text
-    assert "1 point not verified: nothing was compared: save_restore[a=2]" in text
-
-
-@pytest.mark.parametrize("output", ["console", "markdown", "html"])
-def test_every_output_says_what_storage_did(render, output):
-    assert "save: 1 of 1 repeats had trouble with storage: 3 failed answers (5xx)" in render[output]
-
-
-def test_pages_have_a_table_of_options(render):
-    assert "Options: 1 in effect, 1 not proved (n)." in render["console"]
-    row = "| `use_ocdbt` | `true` | in effect | a proof |"
-    assert row in render["markdown"]
-    assert "Options in effect" in render["html"]
-    assert "1 in effect, 1 not proved" in render["html"]
-
-
-def test_an_option_counts_once_however_many_points_have_it(make_run, make_record, make_point):
+def test_an_option_counts_once_however_many_points_have_it(document_of, make_record, make_point):
     points = [make_point(options={"a": n}) for n in range(3)]
     records = [
         make_record(
@@ -175,9 +183,8 @@ def test_an_option_counts_once_however_many_points_have_it(make_run, make_record
         )
         for n, point in enumerate(points)
     ]
-    run = make_run(records)
-    said = printed(terminal_document(run.read_info(), summarize(Run(run).repeats(warmups=True))))
-    assert "Options: 2 in effect, 2 not proved (b, c in 2 of 3 points)." in said
+    whole = terminal(document_of(records), details=True)
+    assert "Options: 2 in effect, 2 not proved (b, c in 2 of 3 points)." in whole
 
 
 def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, make_point):
@@ -191,31 +198,62 @@ def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, m
     assert [one.state for one in status.effects] == ["not in effect"]
 
 
-def test_repeats_that_passed_when_tried_again_are_counted(make_run, make_record, make_point):
-    point = make_point()
-    error = ErrorInfo(type="OSError", message="the storage is gone")
-    failed = make_record(point, 0, times={}, status="failed", error=error)
-    records = [
-        make_record(point, 0, times={"save": 1.0}, attempts=failed.as_attempt()),
-        make_record(point, 1, times={"save": 1.0}),
-    ]
-    run = make_run(records)
-    info, summary = run.read_info(), summarize(Run(run).repeats(warmups=True))
-    document = summary_document(info, summary)
-    on_terminal = printed(terminal_document(info, summary))
-    for text in (on_terminal, to_markdown(document), to_html(document)):
-        said = " ".join(text.split())
-        assert "1 of 2 repeats passed only when they were tried again" in said
-        assert "OSError: the storage is gone" in said
-
-
 @pytest.mark.parametrize(
     "provenance",
     [{}, {"host": None, "devices": [], "git": {}}, {"host": {"memory_bytes": 10**400}}],
     ids=["nothing", "no mappings", "no machine"],
 )
-def test_what_a_record_does_not_say_of_its_machine_is_unknown(make_run, make_record, provenance):
-    run = make_run([record := make_record(provenance=provenance)])
-    document = summary_document(run.read_info(), summarize(Run(run).repeats(warmups=True)), record)
-    assert "unknown, unknown, unknown CPUs, unknown memory" in to_markdown(document)
-    assert "unknown, dirty: unknown" in to_html(document)
+def test_what_a_record_does_not_say_of_its_machine_is_unknown(document_of, make_record, provenance):
+    said = to_markdown(document_of([make_record(provenance=provenance)]))
+    assert "unknown, unknown, unknown CPUs, unknown memory" in said
+    assert "unknown, dirty: unknown" in said
+
+
+@pytest.mark.parametrize(
+    ("shares", "word"),
+    [([1.0, 0.97], "warm"), ([0.0], "cold"), ([1.0, 0.0], "mixed"), ([], "unknown")],
+)
+def test_a_load_says_what_its_cache_was_and_how_to_measure_the_other(
+    document_of, make_record, shares, word
+):
+    time = [Sample(name, 0, TIME, 1.0, "s") for name in ("save", "load")]
+    records = [
+        make_record(
+            None, at, samples=(*time, Sample("load", 0, RESIDENT_SHARE.name, share, "ratio"))
+        )
+        for at, share in enumerate(shares)
+    ] or [make_record(samples=tuple(time))]
+    said = terminal(document_of(records), details=True)
+    assert f"load ({word})" in said
+    other = {"warm": "cold", "cold": "warm"}.get(word)
+    assert ("execution.cache=" in said) == bool(other)
+    assert other is None or f"execution.cache={other} " in said
+
+
+def test_a_fast_operation_has_no_exponent(document_of, make_record):
+    document = document_of([make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})])
+    assert "1300" in terminal(document).splitlines()[1].split()
+
+
+def test_the_slowest_steps_of_a_training_stand_next_to_its_time(document_of, make_record):
+    found = tail_of_steps([0.01] * 9 + [0.11])
+    samples = [Sample("train", 0, TIME, 0.2, "s")]
+    samples += [Sample("train", 0, one.metric, one.value, one.unit) for one in found]
+    document = document_of([make_record(samples=tuple(samples))])
+    assert (
+        "train: of 10 steps, the median took 10 ms, the 99th percentile 101 ms, the longest "
+        "110 ms; 50 % of their time went beyond the median"
+    ) in terminal(document, width=300, details=True)
+
+
+@pytest.mark.slow
+def test_two_hundred_points_fit_on_a_page(large_sweep):
+    assert len(large_sweep["report"].encode()) < 1_000_000
+    assert_whole(large_sweep["report"])
+
+
+@pytest.mark.slow
+def test_the_time_of_a_save_is_shown_by_stage(large_sweep):
+    told = large_sweep["report"].replace("\xa0", " ")
+    assert "writes arrays" in told
+    assert re.search(r"device to host [\d.]+ ms, 20 %", told)
