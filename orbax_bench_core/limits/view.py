@@ -10,7 +10,7 @@ def limits_document(found: Limits) -> pages.Document:
     """Returns limits for people."""
     measured = [result for result in found.probes if result.seconds]
     others = [result for result in found.probes if not result.seconds]
-    repeats = max(len(result.seconds) for result in found.probes)
+    repeats = pages.count(max(len(result.seconds) for result in found.probes), "repeat")
     moved = f"{pages.num_bytes(found.num_bytes)} of {found.dtype} in {found.num_threads} parts"
     columns = pages.columns("probe", "GiB/s#", "spread#", "bounds")
     return pages.Document(
@@ -26,7 +26,7 @@ def limits_document(found: Limits) -> pages.Document:
         details=(
             pages.Details("Not measured", (pages.Table(columns, tuple(map(_row, others))),)),
             pages.Text(
-                f"Median of {repeats} repeats, spread is the interquartile range over it; load "
+                f"Median of {repeats}, spread is the interquartile range over it; load "
                 f"average {found.surroundings.load_average:.2g}.",
                 "dim",
             ),

@@ -50,7 +50,8 @@ def _headline(findings: Sequence[Finding], broken: Sequence[Finding]) -> pages.C
     if broken:
         first = broken[0]
         more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
-        text = f"{first.what} {first.name} is {first.status}{more}; {_counts(compared)}"
+        is_ = "has" if first.status == "changed" else "is"
+        text = f"{first.what} {first.name} {is_} {first.status}{more}; {_counts(compared)}"
         return pages.Callout("BROKEN", text, "bad")
     if is_unchanged(findings) is True:
         return pages.Callout("UNCHANGED", f"{_counts(compared)}, read byte by byte", "good")
@@ -60,7 +61,8 @@ def _headline(findings: Sequence[Finding], broken: Sequence[Finding]) -> pages.C
 
 def _counts(compared: Sequence[Finding]) -> str:
     found = Counter(finding.status for finding in compared)
-    return ", ".join(f"{number} of {len(compared)} {word}" for word, number in found.most_common())
+    said = ", ".join(f"{number} {word}" for word, number in found.most_common())
+    return f"of {len(compared)} digests {said}"
 
 
 def _following(

@@ -91,13 +91,14 @@ def _hosts(plan: Plan) -> pages.Table:
     """Returns what the save and the load are for the host that has most of each."""
     reading, memory, time = plan.reading, plan.memory, plan.time
     needed = pages.num_bytes(int(reading.need.max()))
+    read = _range(int(reading.least.max()), int(reading.most.max()))
     written = plan.layout.host_bytes
     accelerators = pages.num_bytes(memory.save_accelerator)
     rows = (
         (
             "bytes",
             _range(int(written.min()), int(written.max())),
-            f"{_range(int(reading.least.max()), int(reading.most.max()))}, needs {needed}",
+            read if read == needed else f"{read}, needs {needed}",
         ),
         (
             "memory, at most",

@@ -313,7 +313,7 @@ def test_what_has_changed_is_told_first_and_details_say_what_was_made_of_it(
 ):
     (checkpoint / "_METADATA").write_text('{"other": 1}')
     given = run.root / "samples.parquet"
-    said = f"✗ BROKEN: checkpoint {checkpoint} is changed; 3 of 4 unchanged, 1 of 4 changed"
+    said = f"✗ BROKEN: checkpoint {checkpoint} has changed; of 4 digests 3 unchanged, 1 changed"
     assert said in orbax_bench("lineage", given).out
     out = orbax_bench("lineage", given, "--details").out
     assert re.search(r"samples +samples.parquet +unchanged +sha256:", out)

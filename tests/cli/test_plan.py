@@ -120,7 +120,7 @@ def test_goodput_names_the_best_way(run):
     code, said = run(*words, command="goodput")
     assert code == 0
     assert len(said.splitlines()) <= 20
-    assert "Save in the background, every 10.4 min: 93.0% of the time is useful.\n" in said
+    assert "Save in the background, every 10.4 min: 93.0 % of the time is useful.\n" in said
     numbers = json.loads(run(*words, "--json", command="goodput")[1])
     assert [found["strategy"] for found in numbers["strategies"]] == ["sync", "async", "continuous"]
 

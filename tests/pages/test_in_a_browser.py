@@ -1,4 +1,7 @@
-"""Pages of answers in a headless Chromium: width, what is seen first, dark, paper, keyboard."""
+"""Pages of answers in a headless Chromium: width, what is seen first, dark, paper, keys, axe."""
+
+import importlib.util
+from pathlib import Path
 
 import pytest
 
@@ -6,16 +9,26 @@ from orbax_bench_core.analysis.async_study import study_document
 from orbax_bench_core.analysis.history import history_document
 from orbax_bench_core.analysis.recovery import Recovery, recovery_document
 from orbax_bench_core.analysis.verdicts import verdicts_document
+from orbax_bench_core.analysis.releases import ReleaseSearch, search_document
+from orbax_bench_core.limits import PROBES, limits_document
+from orbax_bench_core.lineage import Finding, lineage_document
 from orbax_bench_core.pages import to_html
+from orbax_bench_core.plan import plan_source, plans_document, read_source
+from orbax_bench_core.plan.goodput import Job, goodput_document, plan_goodput
 from tests.analysis.async_study.conftest import eventful, study_of  # noqa: F401
 from tests.analysis.history.conftest import build, changed  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves  # noqa: F401
 from tests.support.browser import headless
+from tests.support.limits import made_up
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
 from tests.support.verdicts import build_eventful
 
 pytestmark = pytest.mark.nightly
 
+DRAWN = ["recovery", "history", "study", "bisect", "verdicts"]
+"""Answers with a drawing; the others have a table."""
+NAMES = [*DRAWN, "plan", "goodput", "limits", "lineage"]
+WIDTHS = [1280, 500, 360]
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 FOLDED = "document.querySelectorAll('details').forEach(each => { each.open = true; })"
 CUT = """
@@ -24,12 +37,27 @@ CUT = """
   return box.width > 0 && (box.left < 0 || box.right > document.documentElement.clientWidth);
 }).map(each => each.textContent)
 """
+AXE = """
+axe.run({resultTypes: ['violations']}).then(found => found.violations
+  .filter(each => ['serious', 'critical'].includes(each.impact))
+  .map(each => `${each.id}: ${each.nodes.map(node => node.html).slice(0, 3).join(' ')}`))
+"""
+"""What axe-core finds that is serious or worse."""
 
 
 @pytest.fixture(scope="module")
 def browser():
     with headless() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The source of axe-core."""
+    package = importlib.util.find_spec("axe_core_python")
+    assert package is not None, "axe-core-python is missing: `make setup` installs it"
+    (folder,) = package.submodule_search_locations
+    return Path(folder, "axe.min.js").read_text(encoding="utf-8")
 
 
 def drilled(name):
@@ -53,23 +81,87 @@ def drilled(name):
     }
 
 
+def searched():
+    releases = [f"0.{minor}.{patch}" for minor in (11, 12) for patch in range(6)]
+    steps = [
+        {
+            "release": release,
+            "against": releases[0],
+            "purpose": "search",
+            "outcome": "REGRESSION" if place > 6 else "PASS",
+            "why": "loads take 62 % longer",
+            "ratios": [
+                {"operation": "load", "ratio": ratio, "low": ratio - 0.1, "high": ratio + 0.1}
+            ],
+            "folder": f"{releases[0]}_and_{release}",
+        }
+        for place, release in enumerate(releases)
+        if place
+        for ratio in [1.62 if place > 6 else 1.02]
+    ]
+    return {
+        "package": "orbax-checkpoint",
+        "releases": releases,
+        "conclusion": "named",
+        "last_good": releases[6],
+        "first_bad": releases[7],
+        "operations": ["load"],
+        "steps": steps,
+    }
+
+
+def documents():
+    """Returns documents of what needs no run, by name."""
+    names = [f"compilation_cache=off,save_interval_steps={each}" for each in range(3)]
+    drills = {"run_id": "r", "suite": "s", "series": list(map(drilled, names))}
+    source = read_source("llama-8b+adamw")
+    plans = plan_source(source, mesh="data=16,fsdp=16", devices_per_host=4)
+    job = Job(
+        mtbf_s=14400,
+        blocking_s=2,
+        background_s=120,
+        slowdown=0.1,
+        save_s=122,
+        recovery_s=300,
+        devices=256,
+    )
+    seconds = {name: (place + 1) / 10 for place, name in enumerate(PROBES)}
+    digest = "sha256:" + 64 * "5"
+    findings = [
+        Finding(what="verdicts", name="verdicts.json", status="unchanged", digest=digest),
+        Finding(what="samples", name="samples.parquet", status="changed", digest=digest, depth=1),
+        Finding(
+            what="checkpoint",
+            name="/data/checkpoints/of/a/long/path/that/does/not/fit/on/a/phone/100",
+            status="unknown",
+            depth=2,
+            details={"digest of": "names, sizes and metadata files"},
+        ),
+    ]
+    return {
+        "recovery": recovery_document(Recovery.model_validate(drills), "out"),
+        "bisect": search_document(ReleaseSearch.model_validate(searched()), "out"),
+        "plan": plans_document(plans, source, "llama-8b+adamw"),
+        "goodput": goodput_document(plan_goodput(job, interval_s=900)),
+        "limits": limits_document(made_up(seconds)),
+        "lineage": lineage_document(findings, "results"),
+    }
+
+
 @pytest.fixture
 def files(once, tmp_path_factory, changed, eventful):
-    """A page of each kind of drawing, as files by name."""
+    """A page of each answer, as files by name."""
 
     def make():
         folder = tmp_path_factory.mktemp("pages")
-        names = [f"compilation_cache=off,save_interval_steps={each}" for each in range(3)]
-        series = list(map(drilled, names))
-        drills = Recovery.model_validate({"run_id": "r", "suite": "s", "series": series})
-        documents = {
-            "recovery": recovery_document(drills, "out"),
+        made = {
+            **documents(),
             "history": history_document(changed),
             "study": study_document(eventful),
             "verdicts": verdicts_document(build_eventful(), "out"),
         }
         found = {}
-        for name, document in documents.items():
+        for name, document in made.items():
             found[name] = folder / f"{name}.html"
             found[name].write_text(to_html(document), encoding="utf-8")
         return found
@@ -78,12 +170,13 @@ def files(once, tmp_path_factory, changed, eventful):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1280, 500, 360])
-@pytest.mark.parametrize("name", ["recovery", "history", "study", "verdicts"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_fits_and_shows_the_answer_first(browser, files, name, width, dark):
     browser.open(files[name], width=width, dark=dark)
     assert browser.run("document.querySelector('h1').getBoundingClientRect().top") < 200
-    assert browser.run("document.querySelector('.chart').getBoundingClientRect().top") < 400
+    first = ".chart" if name in DRAWN else "table"
+    assert browser.run(f"document.querySelector('{first}').getBoundingClientRect().top") < 400
     browser.run(FOLDED)
     assert browser.run(OVERFLOW) == 0
     assert browser.run(CUT) == []
@@ -91,6 +184,16 @@ def test_a_page_fits_and_shows_the_answer_first(browser, files, name, width, dar
     # The page of a reader who asked for dark has light text on it.
     colour = browser.run("getComputedStyle(document.body).color")
     assert (sum(map(int, colour[4:-1].split(","))) > 384) == dark
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_axe_finds_nothing_serious(browser, axe, files, name, width, dark):
+    browser.open(files[name], width=width, dark=dark)
+    browser.run(FOLDED)
+    browser.run(axe)
+    assert browser.run(AXE) == []
 
 
 def test_paper_has_light_colours_and_fits(browser, files):

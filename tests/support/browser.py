@@ -56,8 +56,10 @@ class Browser:
             self._until("Page.loadEventFired")
 
     def run(self, script):
-        """Returns the value of an expression in the page."""
-        answer = self._ask("Runtime.evaluate", expression=script, returnByValue=True)
+        """Returns the value of an expression in the page; of a promise that to which it comes."""
+        answer = self._ask(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -30,12 +30,12 @@ def goodput_document(plan: GoodputPlan, log: JobLog | None = None) -> pages.Docu
         local = f" to storage and every {duration(best.local_interval_s)} to local disks"
     said = (
         f"Save {_NAMES[best.name]}, every {duration(best.interval_s)}{local}: "
-        f"{best.goodput:.1%} of the time is useful"
+        f"{_share(best.goodput)} of the time is useful"
     )
     given = [found for found in plan.strategies if not found.is_best]
     if given:
         today = max(given, key=lambda found: found.goodput)
-        said += f", {today.goodput:.1%} as it is, every {duration(today.interval_s)}"
+        said += f"; every {duration(today.interval_s)}, as it is, {_share(today.goodput)}"
     about_log = () if log is None else (pages.Text(items=tuple(_log(log))),)
     return pages.Document(
         about=f"Goodput with a failure every {duration(plan.job.mtbf_s)}",
@@ -57,19 +57,21 @@ def duration(seconds: float) -> str:
     return pages.seconds(seconds)
 
 
+def _share(ratio: float) -> str:
+    return f"{100 * ratio:.1f} %"
+
+
 def _facts(job: Job) -> Iterator[str]:
     """Yields what the plan was made from, a line each."""
     yield f"A failure every {duration(job.mtbf_s)}; a recovery takes {duration(job.recovery_s)}."
     yield f"A save blocks {duration(job.blocking_s)}, or {duration(job.save_s)} in one go."
-    yield (
-        f"In the background it takes {duration(job.background_s)}, and {job.slowdown:.0%} of the "
-        "speed."
-    )
+    taken = pages.percent(job.slowdown)
+    yield f"In the background it takes {duration(job.background_s)}, and {taken} of the speed."
     if job.local is not None:
         blocks, takes = duration(job.local.blocking_s), duration(job.local.recovery_s)
         yield (
             f"To local disks a save blocks {blocks}, and a recovery from them takes {takes}; "
-            f"{job.local.share:.0%} of failures leave them."
+            f"{pages.percent(job.local.share)} of failures leave them."
         )
 
 
@@ -78,7 +80,7 @@ def _log(log: JobLog) -> Iterator[str]:
         return "unknown" if value is None else duration(value)
 
     lost = "unknown" if log.lost_steps is None else f"{log.lost_steps:g}"
-    useful = "unknown" if log.goodput is None else f"{log.goodput:.1%}"
+    useful = "unknown" if log.goodput is None else _share(log.goodput)
     yield f"Length: {duration(log.wall_s)}, of which {useful} was useful."
     yield f"Steps: {log.steps}, {known(log.step_s)} each."
     yield (
@@ -104,7 +106,7 @@ def _row(plan: GoodputPlan, found: Strategy) -> pages.Row:
         found.name if found.is_best else f"{found.name}, as it is",
         f"{duration(found.interval_s)}{local}",
         "–" if step is None else f"{max(1, round(found.interval_s / step)):,}",
-        f"{found.goodput:.1%}",
+        _share(found.goodput),
         *(() if hours is None else (f"{hours:,.1f}",)),
     )
     return pages.Row(cells, dim=not found.is_best)
