@@ -1,5 +1,8 @@
 """Paired and unpaired verdicts with advice, and their document."""
 
+from orbax_bench_core.analysis.verdicts.advice import GoingOn as GoingOn
+from orbax_bench_core.analysis.verdicts.advice import Why as Why
+from orbax_bench_core.analysis.verdicts.advice import going_on as going_on
 from orbax_bench_core.analysis.verdicts.evidence import Evidence as Evidence
 from orbax_bench_core.analysis.verdicts.headlines import headline as headline
 from orbax_bench_core.analysis.verdicts.headlines import nearest_to_trouble as nearest_to_trouble
