@@ -93,6 +93,18 @@ AllowInconclusive = Annotated[
         "--allow-inconclusive", help="Exit with 0 rather than 4 when there is no clear verdict."
     ),
 ]
+MORE: Final = "--more"
+More = Annotated[
+    int | None,
+    typer.Option(
+        MORE,
+        metavar="[N]",
+        min=0,
+        help="Go on in the same directory where the verdict is INCONCLUSIVE, with all that is "
+        "measured: to the next look or, with a number, by at least so many operations per arm. "
+        "Error is reserved for these looks, so that every promise holds.",
+    ),
+]
 PassportFile = Annotated[
     str | None,
     typer.Option(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+from orbax_bench_core.cli.arguments import MORE
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -74,6 +77,17 @@ steps = typer.Typer(
 )
 
 
+class _OptionalNumbers(TyperCommand):
+    """A command whose flag `--more` may do without its number."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = [
+            f"{MORE}=0" if word == MORE and not after.isdecimal() else word
+            for word, after in itertools.pairwise([*args, ""])
+        ]
+        return super().parse_args(ctx, args)
+
+
 class CommandTable(Mapping[str, Any]):
     """The commands of this package, then those that other packages add by an entry point.
 
@@ -99,7 +113,7 @@ def _built(name: str) -> Any:
     if isinstance(command, typer.Typer):
         alone.add_typer(command, name=name)
     else:
-        alone.command(name)(command)
+        alone.command(name, cls=_OptionalNumbers)(command)
     return typer.main.get_group(alone).commands[name]
 
 

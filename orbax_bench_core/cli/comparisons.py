@@ -56,6 +56,7 @@ def ab(
             help="Run the workers of one arm at a time, to save memory. TPUs always do this.",
         ),
     ] = False,
+    more: arguments.More = None,
     passport: arguments.PassportFile = None,
     *,
     flags: arguments.MeasureFlags,
@@ -73,7 +74,8 @@ def ab(
     orbax-bench ab suite.yaml -o results --candidate use_ocdbt=false
 
     Exit codes: 0 PASS, 1 nothing could be compared, 2 the suite is invalid, 3 REGRESSION,
-    4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted.
+    4 INCONCLUSIVE, 130 interrupted. The same command finishes what was interrupted, and with --more
+    it goes on where the verdict is INCONCLUSIVE.
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.cli.arm_flags import FlaggedComparison
@@ -83,7 +85,9 @@ def ab(
         suite,
         output_directory,
         flags,
-        FlaggedComparison(arms=(baseline or [], candidate or []), same=same, passport=known),
+        FlaggedComparison(
+            arms=(baseline or [], candidate or []), same=same, passport=known, more=more
+        ),
         allow_inconclusive=allow_inconclusive,
         take_turns=take_turns,
         process_noise=known and passports.processes_of(known),
@@ -194,6 +198,7 @@ def upgrade(
         ),
     ] = None,
     allow_inconclusive: arguments.AllowInconclusive = False,
+    more: arguments.More = None,
     passport: arguments.PassportFile = None,
     *,
     flags: arguments.MeasureFlags,
@@ -208,7 +213,7 @@ def upgrade(
 
     Exit codes: 0 PASS, 1 nothing could be compared, 2 there is no such release or the suite is
     invalid, 3 REGRESSION, 4 INCONCLUSIVE, 130 interrupted. The same command finishes what was
-    interrupted.
+    interrupted, and with --more it goes on where the verdict is INCONCLUSIVE.
     """
     from orbax_bench_core.analysis import noise as passports
     from orbax_bench_core.steps.releases import Upgrading
@@ -219,7 +224,9 @@ def upgrade(
         suite or str(UPGRADE_SUITE),
         output_directory,
         flags,
-        Upgrading(old=old, new=new, also=also or (), own=suite is not None, passport=known),
+        Upgrading(
+            old=old, new=new, also=also or (), own=suite is not None, passport=known, more=more
+        ),
         allow_inconclusive=allow_inconclusive,
         process_noise=known and passports.processes_of(known),
     )

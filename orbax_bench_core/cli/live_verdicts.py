@@ -22,6 +22,7 @@ class _Line:
     name: str
     design: PairDesign = dataclasses.field(init=False)
     looks: tuple[int, ...] = dataclasses.field(init=False)
+    until: int = 0  # operations per arm to which `--more` lets it go on; 0 without
     used: int = 0
     before: int = 0  # operations of an earlier run
     # first attempts of each arm that failed or hung, so far
@@ -37,7 +38,8 @@ class _Line:
     @property
     def most(self) -> int:
         """Operations per arm at the last look; that at stalls is made only where it is needed."""
-        return next((look for look in self.looks[-2:] if look >= self.used), self.looks[-1])
+        most = next((look for look in self.looks[-2:] if look >= self.used), self.looks[-1])
+        return max(most, self.until)
 
     @property
     def wanted(self) -> int:
@@ -57,12 +59,14 @@ class LiveVerdicts(ProgressView):
         points: Sequence[Pair],
         gate: GateConfig,
         designs: Mapping[str, PairDesign] | None = None,
+        more: Mapping[str, int] | None = None,
         *,
         verbose: bool = False,
     ) -> None:
         self._gate, self._lines = gate, {point.id: _Line(point.name) for point in points}
         for id_, line in self._lines.items():
             line.follow((designs or {}).get(id_, PairDesign()), gate)
+            line.until = (more or {}).get(id_, 0)
         super().__init__(console, total=1, verbose=verbose)
 
     def __exit__(self, *raised: object) -> None:

@@ -212,8 +212,9 @@ class Reporter:
         from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 
         info = session.info
+        how = {"verbose": self._flags.verbose}
         return LiveVerdicts(
-            self._progress, session.pairs, info.gate, info.designs, verbose=self._flags.verbose
+            self._progress, session.pairs, info.gate, info.designs, info.more, **how
         )
 
     def say(self, line: str) -> None:

@@ -31,6 +31,9 @@ level of the first look possible for one of three primary operations, a quarter 
 _FOLLOWED_UP: Final = (5, 3)
 """Stalls and failures are rare: they are followed up to 5/3 of the last of the looks."""
 
+_MORE_LOOKS: Final = 2
+"""Looks after that, which only `--more` reaches, each at 5/3 of the one before."""
+
 _CONFIDENCE: Final = 0.95
 
 _AUTO_LIMIT: Final = 0.1
@@ -93,8 +96,14 @@ class GateRule(ConfigModel):
 
     def looks_at_all(self, per_life: int = 1) -> tuple[int, ...]:
         """Returns `looks_of`, and the one more that follows up stalls and failures: 100."""
+        return self.looks_with_more(per_life)[:-_MORE_LOOKS]
+
+    def looks_with_more(self, per_life: int = 1) -> tuple[int, ...]:
+        """Returns `looks_at_all`, and those that only `--more` reaches: 168 and 280."""
         looks, block, (times, over) = self.looks_of(per_life), PER_ARM * per_life, _FOLLOWED_UP
-        return (*looks, block * -(-looks[-1] * times // (over * block)))
+        for _ in range(1 + _MORE_LOOKS):
+            looks = (*looks, block * -(-looks[-1] * times // (over * block)))
+        return looks
 
     def limits_at(self, look: int, repeat_s: float, per_life: int = 1) -> Self:
         """Returns the rule with a share or None for each limit that is `auto`, as it is at a look.

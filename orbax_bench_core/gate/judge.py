@@ -61,6 +61,8 @@ class Known(TypedDict, total=False):
         alpha_scale: Share of alpha that this point has: 1 / number of points where the whole suite
             is one family. It scales REGRESSION only, for a suite passes when all points do.
         better: Which way an operation's values are good, where that is not `lower`.
+        until: Operations per arm to which `--more` lets it go on; 0, the default, lets it end where
+            it ends by itself.
     """
 
     failed: Any
@@ -70,6 +72,7 @@ class Known(TypedDict, total=False):
     seed: int
     alpha_scale: float
     better: Mapping[str, Better]
+    until: int
 
 
 def judge(
@@ -184,7 +187,14 @@ class Point:
         family = len(self.primary)
         times = judge_times(series, rules, look, family=family, alpha_scale=scale, seed=seed)
         outlines = {
-            name: outline(series[name], rules[name], test, alpha_scale=self._share, seed=seed)
+            name: outline(
+                series[name],
+                rules[name],
+                test,
+                alpha_scale=self._share,
+                granted=self._granted,
+                seed=seed,
+            )
             for name, test in times.items()
         }
         failures = judge_failures(
@@ -253,7 +263,8 @@ class Point:
         judged = [verdict for verdict in verdicts if verdict.endpoint != "missing"]
         passed = failures.word == "PASS" and all(verdict.word == "PASS" for verdict in judged)
         is_open = any(verdict.time_word != "PASS" for verdict in judged)
-        used_up = not self._ahead or (is_open and look >= self.schedule.last)
+        last = self.schedule.last if is_open else self.schedule.one_more
+        used_up = not self._ahead or look >= max(last, self._granted)
         return passed and not self._is_between(look), used_up
 
     def _doubts(
@@ -296,8 +307,15 @@ class Point:
 
     @functools.cached_property
     def _ahead(self) -> list[int]:
-        """Operations per arm at the looks that are not reached."""
-        return [each for each in self.schedule.looks if each > self.attempts.operations]
+        """Operations per arm at the looks that it may go on to, and has not reached."""
+        looks = self.schedule.looks[: max(self.schedule.one_more, self._granted) + 1]
+        return [each for each in looks if each > self.attempts.operations]
+
+    @functools.cached_property
+    def _granted(self) -> int:
+        """Index of the look to which `--more` lets it go on; 0 without."""
+        until = self.known.get("until", 0)
+        return max(0, sum(each <= until for each in self.schedule.looks) - 1)
 
     def _is_between(self, look: int) -> bool:
         """Whether more was measured than up to a look, and the next one is not reached."""

@@ -26,14 +26,23 @@ def cannot_judge(reason: str) -> Verdict:
 
 
 def outline(
-    blocks: Blocks, rule: GateRule, outcome: TimeTest, *, alpha_scale: float = 1.0, seed: int = 0
+    blocks: Blocks,
+    rule: GateRule,
+    outcome: TimeTest,
+    *,
+    alpha_scale: float = 1.0,
+    granted: int = 0,
+    seed: int = 0,
 ) -> Verdict:
-    """Judges one look, of the operations up to it, without what `describe` adds."""
+    """Judges one look, of the operations up to it, without what `describe` adds.
+
+    `granted` is the index of the look to which `--more` lets it go on.
+    """
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale
     stalls = judge_stalls(blocks, rule, outcome.look, alpha=alpha, seed=seed)
     word, endpoint, reason = word_of(outcome, stalls)
-    last = len(schedule.looks) - 1 if outcome.word == "PASS" else schedule.last
+    last = schedule.one_more if outcome.word == "PASS" else schedule.last
     return Verdict(
         word=word,
         reason=reason,
@@ -44,7 +53,7 @@ def outline(
         operations=blocks.operations,
         lives=blocks.operations // blocks.per_life if blocks.lives else 0,
         look=outcome.look,
-        settled=word != "INCONCLUSIVE" or outcome.look >= last,
+        settled=word != "INCONCLUSIVE" or outcome.look >= max(last, granted),
         stalls=stalls,
     )
 
@@ -70,7 +79,8 @@ def describe(
         first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
         seed: Seed of random orders.
     """
-    last = Schedule.of(rule, blocks.per_life).shares[-2]
+    schedule = Schedule.of(rule, blocks.per_life)
+    last = schedule.shares[max(schedule.last, 0 if outcome is None else outcome.look)]
     ratio = low = high = None
     more: int | None = 0
     whole = sigma = within_block_sigma(blocks)

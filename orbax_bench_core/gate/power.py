@@ -164,12 +164,12 @@ def detectable_at(
 
     Before `first_pass` operations per arm a limit on stalls or failures allows no PASS.
     """
-    schedule = Schedule.of(rule, per_life)
-    looks = max(1, sum(look <= operations for look in rule.looks_of(per_life)))
-    paths = _paths(schedule.looks[:-1])[:, :, :looks]
+    of_rule, every = rule.looks_of(per_life), Schedule.of(rule, per_life).looks
+    looks = max(1, sum(look <= operations for look in every))
+    paths = _paths(every if looks > len(of_rule) else of_rule)[:, :, :looks]
     if looks == 1:
         # Nothing can have passed before, so the order of the paths decides alone, and it is known.
-        paths = _at_powers(schedule.looks[:-1], tuple(powers))
+        paths = _at_powers(of_rule, tuple(powers))
     noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
     found = _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
     ends = found.detected()
@@ -212,7 +212,7 @@ def boundaries(
     first_pass: int = 0,
 ) -> Boundaries:
     """Returns the word of each of 20,000 fixed paths at all looks."""
-    paths = _paths(Schedule.of(rule, per_life).looks[:-1])
+    paths = _paths(rule.looks_of(per_life))
     noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
     return _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
 

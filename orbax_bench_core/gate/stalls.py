@@ -52,7 +52,7 @@ def judge_stalls(
         mean_ratio,
         rule,
         alpha * schedule.stall_shares[look],
-        last=look == len(schedule.looks) - 1,
+        last=look >= schedule.one_more,
     )
     return StallVerdict(
         word=word,

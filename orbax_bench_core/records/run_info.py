@@ -35,6 +35,8 @@ class RunInfo(Versioned):
         candidate: What the candidate arm has different.
         designs: Which workers the operations of each pair have, by the pair's id, frozen with the
             rules.
+        more: Operations per arm to which `--more` lets pairs go on, by the pair's id; without those
+            that end by themselves.
         expansion: The points, those skipped, and notes.
         code: Revisions of the benchmark classes and of the suite file when the run began; a record
             has those that it was measured with.
@@ -55,6 +57,9 @@ class RunInfo(Versioned):
     baseline: str = ""
     candidate: str = ""
     designs: dict[str, sweep.PairDesign]
+    more: dict[str, pydantic.PositiveInt] = pydantic.Field(
+        default={}, exclude_if=lambda found: not found
+    )
     expansion: sweep.Expansion
     code: CodeUnderTest = CodeUnderTest()
     created_at: datetime.datetime
@@ -140,7 +145,7 @@ def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -
             "output directory, or judge what is here by other rules, as an exploration: "
             f"`{command('compare', root, *flags)}`"
         )
-    frozen = {"rules": earlier.rules, "seed": earlier.seed, "designs": earlier.designs}
+    frozen = {name: getattr(earlier, name) for name in ("rules", "seed", "designs", "more")}
     return info.model_copy(update={**kept, **frozen})
 
 

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from orbax_bench_core.analysis.verdicts import (
     Evidence,
+    GoingOn,
     PointVerdict,
     VerdictReport,
+    Why,
     evidence_of,
+    going_on,
+    judge_run,
     needs_more,
     report,
     verdicts_document,
     version_differences,
     write_verdicts,
 )
-from orbax_bench_core.config import GateConfig, LoadedSuite, load_suite, parse_suite, with_keys
+from orbax_bench_core.config import (
+    PER_ARM,
+    GateConfig,
+    LoadedSuite,
+    load_suite,
+    parse_suite,
+    with_keys,
+)
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session, run_pairs, silent
 from orbax_bench_core.pages import count
@@ -28,6 +39,17 @@ from orbax_bench_core.sweep import Pair, PairDesign, lives_of
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.noise import Passport
+
+_MOST_TOLD: Final = 5
+"""Points of which `--more` says by name what becomes of them."""
+
+_NOT_ADDED: Final[Mapping[Why, str]] = {
+    "decided": "it has its verdict",
+    "unfinished": "it is not at its end, and goes on without that",
+    "used_up": "all looks are used up, and a new comparison takes another output directory",
+    "no_use": "more operations do not give it a verdict",
+}
+"""Why `--more` adds nothing to a point."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,20 +91,64 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
 
 @dataclasses.dataclass(kw_only=True)
 class Comparison(Experiment):
-    """Blocks of both arms of every pair until its verdict."""
+    """Blocks of both arms of every pair until its verdict.
+
+    With `more`, pairs that ended INCONCLUSIVE go on with what is measured, to a look that is
+    reserved for that (see `gate.looks`): the next one, or the first that adds so many operations
+    per arm. What is granted is noted in `run.json` first, so that an interrupted one goes on to it.
+    """
 
     again: ClassVar = "compare"
     passport: Passport | None = None  # the noise of this machine, which tells how long it takes
+    more: int | None = None  # operations per arm to add, 0 for the next look; None for none
+    _told: list[str] = dataclasses.field(default_factory=list, init=False)
+
+    def check_place(self, directory: str) -> None:
+        """Refuses to go on where nothing is measured."""
+        if self.more is None:
+            return
+        run = RunDirectory(directory)
+        if not (run.exists() and any(map(run.has_repeats, run.read_info().expansion.pairs))):
+            raise UserError(
+                f"--more: {directory} has no comparison to go on with; leave --more out to begin "
+                "one"
+            )
+
+    def prepared(self, session: Session) -> Session:
+        """Lets pairs without a verdict go on, if it is asked for."""
+        if self.more is None:
+            return session
+        with session.owned():
+            info = session.directory.read_info()
+            granted: dict[str, int] = {}
+            for point in judge_run(session.directory).points:
+                found = going_on(point, info.gate)
+                if found.why in ("more", "unlikely"):
+                    used, until = _reach(point, info.gate, self.more)
+                    granted[point.point_id] = until
+                    self._told.append(f"{point.point}: {_said(used, until, found)}")
+                else:
+                    why = _NOT_ADDED[found.why]
+                    self._told.append(f"{point.point}: {point.word}, nothing is added: {why}")
+            info = info.model_copy(update={"more": {**info.more, **granted}})
+            session.directory.write_info(info)
+        return dataclasses.replace(session, info=info)
 
     def announced(self, session: Session) -> Iterable[str]:
         """Says what will be compared, and about how many minutes that takes."""
         from orbax_bench_core.analysis import noise
 
         info, pairs = session.info, session.pairs
-        most = max((info.designs[pair.id].looks(info.gate)[-1] for pair in pairs), default=0)
+        looks = (info.designs[pair.id].looks(info.gate)[-1] for pair in pairs)
+        most = max([*looks, *info.more.values()], default=0)
         yield f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
         yield f"  baseline:  {info.baseline}"
         yield f"  candidate: {info.candidate}"
+        if self._told:
+            yield from (f"  {line}" for line in self._told[:_MOST_TOLD])
+            if len(self._told) > _MOST_TOLD:
+                yield f"  and {count(len(self._told) - _MOST_TOLD, 'other point')}"
+            return
         if all(pair.identical for pair in pairs):
             yield "  Both measure the same: this judges the machine and the gate, and no change"
         if self.passport is not None:
@@ -108,6 +174,23 @@ class Comparison(Experiment):
         self.show(verdicts_document(verdicts, str(run.root)))
         self.show(f"Page: {page}")
         return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+
+
+def _reach(point: PointVerdict, gate: GateConfig, more: int) -> tuple[int, int]:
+    """Returns the operations per arm of a point, and those at the look to which it goes on."""
+    assert point.design is not None
+    used = point.blocks * PER_ARM * point.design.operations_per_life
+    left = [look for look in point.design.looks_with_more(gate) if look > used]
+    return used, next((look for look in left if look >= used + more), left[-1])
+
+
+def _said(used: int, until: int, found: GoingOn) -> str:
+    said = f"goes on from {used} to {until} operations per arm"
+    if found.why == "unlikely":
+        return f"{said}; at its noise so far no number that may be added would probably do"
+    if found.until > until:
+        return f"{said}; a verdict probably takes {found.until}, which is {found.flag}"
+    return said
 
 
 def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:
@@ -138,6 +221,7 @@ def ab(
     *,
     arms: Mapping[str, Mapping[str, Any]] | None = None,
     overrides: Sequence[str] = (),
+    more: int | None = None,
     settings: RunSettings = DEFAULTS,
     say: Say = silent,
 ) -> Run:
@@ -154,6 +238,8 @@ def ab(
         directory: The run directory, local or gs://.
         arms: The `arms` block of a suite that has none; `{}` compares it with itself.
         overrides: Keys of the suite to change, each `key=value`, as `--override` takes them.
+        more: Lets points without a verdict go on in the same directory, as `--more` does: by so
+            many operations per arm or, with 0, to the next look.
         settings: How to measure, beside what the suite says.
         say: Takes lines for people; by default nothing is said.
 
@@ -165,7 +251,7 @@ def ab(
         CannotRecord: A record could not be written.
     """
     loaded = _with_arms(load_suite(suite, overrides), arms)
-    perform(Comparison(), loaded, directory, settings=settings, say=say)
+    perform(Comparison(more=more), loaded, directory, settings=settings, say=say)
     return Run(RunDirectory(directory))
 
 

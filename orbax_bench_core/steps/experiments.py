@@ -82,8 +82,12 @@ class Experiment:
         """Returns a context that words mistakes for the command that asks."""
         return contextlib.nullcontext()
 
-    def check(self, session: execute.Session) -> None:
-        """Refuses points that cannot be measured, before anything is."""
+    def check_place(self, directory: str) -> None:
+        """Refuses a directory that it cannot begin in, before anything is written there."""
+
+    def prepared(self, session: execute.Session) -> execute.Session:
+        """Returns the session that is measured; refuses what cannot be, before anything is."""
+        return session
 
     def announced(self, session: execute.Session) -> Iterable[str]:  # noqa: ARG002 - as above
         """Returns the line to print before it begins."""
@@ -133,9 +137,9 @@ def begin(
 ) -> execute.Session:
     """Begins the run directory of an experiment, or goes on with what is there."""
     settings = dataclasses.replace(settings, **experiment.changes)
+    experiment.check_place(directory)
     session = execute.Session.begin(suite, directory, settings=settings, say=say)
-    experiment.check(session)
-    return session
+    return experiment.prepared(session)
 
 
 def perform(
@@ -278,11 +282,14 @@ class Beating(Watcher):
         self._part = batch_name(ids) if session.step else _WHOLE
         self._say: Say = session.say if session.step else silent
         self._inner = inner
-        self._gate, designs = session.info.gate, session.info.designs
+        self._gate, designs, more = session.info.gate, session.info.designs, session.info.more
         self._shared = {pair.id for pair in session.pairs if not designs[pair.id].lives}
         self._most = bool(session.pairs)
         self._points = len(ids)
-        arms = sum(2 * designs[pair.id].last_look(self._gate) for pair in session.pairs)
+        arms = sum(
+            2 * max(designs[pair.id].last_look(self._gate), more.get(pair.id, 0))
+            for pair in session.pairs
+        )
         self._repeats = 0 if session.settings.soak else len(session.wanted) + arms
         self._each = session.info.num_repeats
         self._done: dict[str, int] = dict.fromkeys(ids, 0)

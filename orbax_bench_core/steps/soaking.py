@@ -185,7 +185,7 @@ class Drills(experiments.Experiment):
         """Has the whole recovery decide, unless a suite with arms names `gate.primary` itself."""
         return [] if suite.arms is None or suite.gate.names_primary else ["gate.primary=[recovery]"]
 
-    def check(self, session: Session) -> None:
+    def prepared(self, session: Session) -> Session:
         """Refuses what cannot be drilled."""
         for entry in session.entries:
             for point in sides(entry).values():
@@ -195,6 +195,7 @@ class Drills(experiments.Experiment):
                         "a drill has none; leave it out, and trace the suite by `orbax-bench run`"
                     )
                 Kill.of(point, seed="").check(point, session.settings.host)
+        return session
 
     def measure(self, session: Session, *, lock: bool) -> None:
         """Kills every repeat once."""

@@ -126,6 +126,10 @@ class PairDesign(pydantic.BaseModel):
         """Returns the looks of the rule, in operations per arm."""
         return gate.looks_of(self.operations_per_life)
 
+    def looks_with_more(self, gate: GateConfig) -> tuple[int, ...]:
+        """Returns all looks, those that only `--more` reaches included."""
+        return gate.looks_with_more(self.operations_per_life)
+
     def last_look(self, gate: GateConfig) -> int:
         """Returns the last look of all, which is one at stalls, in operations per arm."""
         return gate.looks_at_all(self.operations_per_life)[-1]

@@ -16,6 +16,7 @@ Kind = Literal[
     "failures",
     "point",
     "stalling point",
+    "more",
     "detectable",
     "interval",
     "floor",

@@ -37,6 +37,9 @@ Seen = tuple[int, dict[str, bool]]
 LATE: Final = 10
 """Operations of the candidate before a slow-down that begins late."""
 
+MOST_USES: Final = 3
+"""Uses of `--more` in a row: there are no more looks."""
+
 LEAVE_STALL: Final = 0.3
 LIVES_THAT_STALL: Final = 3
 """Stalls that come together: each operation ends a run of them with that chance, and a third of the
@@ -105,7 +108,7 @@ def _interval(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
 def _stalls(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What time and stalls say together, with the bound of a PASS."""
     schedule = _schedule(cell)
-    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
+    for blocks in _comparisons(cell, rng, schedule.looks[schedule.one_more]):
         for look in range(len(schedule.looks)):
             used = blocks.first(schedule.blocks(look))
             outcome = _look(used, cell.rule, look)
@@ -124,9 +127,9 @@ def _failures(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
     """What failures say of a comparison whose times pass at the first look."""
     schedule, per_life = _schedule(cell), cell.design.per_life
     for _ in range(cell.series):
-        labels = random_labels(schedule.blocks(-1), rng)
+        labels = random_labels(schedule.blocks(schedule.one_more), rng)
         failed = _shares(cell, labels[..., None]) > rng.random((*labels.shape, per_life))
-        for look in range(len(schedule.looks)):
+        for look in range(schedule.one_more + 1):
             count = schedule.blocks(look)
             found = judge_failures(failed[:count], labels[:count], cell.rule, look)
             if found.word != "INCONCLUSIVE":
@@ -147,6 +150,32 @@ def _point(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
             ends = _ends(point, found, cell)
             seen["covered"] = all(_covers(each, cell.ratio * cell.after) for each in ends)
         yield found.failures.attempts, seen
+
+
+def _more(cell: Cell, rng: np.random.Generator) -> Iterator[Seen]:
+    """What the door says of a point by itself, and as `--more` is used again on what it leaves.
+
+    Each use lets a comparison that ended INCONCLUSIVE go on to the next look that is left. One that
+    needs workers for each slot goes on with these by itself, and is counted as open.
+    """
+    schedule = _schedule(cell)
+    for blocks in _comparisons(cell, rng, schedule.looks[-1]):
+        times, seen, until, uses = np.exp(blocks.logs), {}, 0, 0
+        last = len(schedule.looks) - 1
+        for look in range(last + 1):
+            count = schedule.blocks(look)
+            point = _read(times[:count], blocks.candidate[:count], blocks.lives, cell, until)
+            found = point.at(look)
+            decided = found.decided
+            if not decided.settled:
+                continue
+            seen |= {f"{name} {uses}": said for name, said in _words(decided.word).items()}
+            if decided.word != "INCONCLUSIVE" or found.doubts or look == last:
+                break
+            uses, until = uses + 1, schedule.looks[look + 1]
+        for later in range(uses + 1, MOST_USES + 1):
+            seen |= {f"{name} {later}": said for name, said in _words(decided.word).items()}
+        yield schedule.looks[look], seen
 
 
 def _overstates(found: Look, cell: Cell) -> bool:
@@ -173,7 +202,7 @@ def _live(times: Floats, blocks: Blocks, cell: Cell) -> tuple[Point, Look, bool]
     return point, found, at_once
 
 
-def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
+def _read(times: Floats, labels: Bools, lives: bool, cell: Cell, until: int = 0) -> Point:
     config = GateConfig(**dict(cell.rule))
     return Point.read(
         dict.fromkeys(config.primary[: cell.primaries], times if lives else times[:, :, 0]),
@@ -182,6 +211,7 @@ def _read(times: Floats, labels: Bools, lives: bool, cell: Cell) -> Point:
         blocks_per_process=cell.design.per_process,
         # A repeat does each operation once; the primary ones of a point are given the same times.
         repeat_s=cell.seconds,
+        until=until,
     )
 
 
@@ -239,6 +269,7 @@ _KINDS: Final[Mapping[str, Callable[[Cell, np.random.Generator], Iterator[Seen]]
     "failures": _failures,
     "point": _point,
     "stalling point": _point,
+    "more": _more,
     "floor": _floor,
 }
 

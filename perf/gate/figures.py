@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from perf.gate import endings, excess, statements, times
+from perf.gate import endings, excess, more, statements, times
 from perf.gate.cells import Cell, Tally
 from perf.gate.claims import Claim
 from perf.gate.rules import ALONE, QUICK_SIGMAS, SIGMAS, time_cell
@@ -26,6 +26,7 @@ def claims(sources: Sources, series: int, *, quick: bool = False) -> list[Claim]
         *(() if quick else times.assumptions(half)),
         *times.carry_over(max(1, few // 2) if quick else half),
         *endings.endings(few if quick else half),
+        *more.more(sources, few),
         *times.first_look(max(1, few // 2) if quick else half),
         *times.foil(series),
         *excess.stalls(series),

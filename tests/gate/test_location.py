@@ -56,7 +56,7 @@ def test_a_regression_leaves_the_others_its_share(slightly_slow, blocks):
     series, rule = slightly_slow
     found = judge_times({"a": series, "b": blocks(5, ratio=2.0)}, {"a": rule, "b": rule}, 0)
     assert [found[name].word for name in "ab"] == ["REGRESSION", "REGRESSION"]
-    assert (found["b"].alpha, found["a"].alpha) == pytest.approx((0.01425, 0.0285))
+    assert (found["b"].alpha, found["a"].alpha) == pytest.approx((0.0135, 0.027))
 
 
 def test_an_offset_of_a_life_is_no_regression(blocks):

@@ -1,5 +1,7 @@
 """Looks: when the data are looked at, and the error that each look may spend."""
 
+import math
+
 import pytest
 
 from orbax_bench_core.config import GateRule
@@ -10,12 +12,15 @@ RULE = GateRule()
 
 def test_looks_share_alpha_and_the_first_of_the_rule_has_a_quarter():
     shares = Schedule.of(RULE).shares
-    assert [100 * share for share in shares] == pytest.approx([25, 11.67, 23.33, 35, 5], abs=0.01)
+    levels = [25, 10.83, 21.67, 32.5, 5, 2.5, 2.5]
+    assert [100 * share for share in shares] == pytest.approx(levels, abs=0.01)
 
 
 def test_stalls_have_shares_of_their_own():
     shares = [0.01 * share for share in Schedule.of(RULE).stall_shares]
-    assert shares == pytest.approx([0.0005, 0.001, 0.002, 0.0025, 0.004])
+    assert shares == pytest.approx([0.0005, 0.001, 0.002, 0.002, 0.004, 0.00025, 0.00025])
+    fewest = [math.ceil(-math.log2(share)) for share in shares]
+    assert fewest == [11, 10, 9, 9, 8, 12, 12]
 
 
 @pytest.mark.parametrize("looks", [(10,), (10, 20), (2, 4, 8, 16, 32)])
@@ -27,10 +32,10 @@ def test_all_looks_together_spend_alpha(looks):
 @pytest.mark.parametrize(
     ("per_life", "looks"),
     [
-        (1, (10, 20, 40, 60, 100)),
-        (2, (16, 24, 40, 60, 100)),
-        (3, (24, 36, 48, 72, 120)),
-        (4, (32, 48, 64, 96, 160)),
+        (1, (10, 20, 40, 60, 100, 168, 280)),
+        (2, (16, 24, 40, 60, 100, 168, 280)),
+        (3, (24, 36, 48, 72, 120, 204, 342)),
+        (4, (32, 48, 64, 96, 160, 272, 456)),
     ],
 )
 def test_lives_have_default_looks_of_their_own(per_life, looks):
@@ -39,7 +44,7 @@ def test_lives_have_default_looks_of_their_own(per_life, looks):
 
 def test_looks_of_a_suite_are_whole_blocks_of_lives():
     found = Schedule.of(GateRule(looks=(10, 12, 30)), 2)
-    assert found.looks == (12, 32, 56)
+    assert found.looks == (12, 32, 56, 96, 160)
     assert [found.blocks(look) for look in range(3)] == [3, 8, 14]
 
 

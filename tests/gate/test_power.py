@@ -15,9 +15,9 @@ RULE = GateRule()
 
 @pytest.mark.parametrize(
     ("per_life", "tau", "expected"),
-    [(1, 0.0, (0.61, 0.39, 0.25, 0.20)), (2, 0.02, (0.54, 0.39, 0.26, 0.20))],
+    [(1, 0.0, (0.61, 0.40, 0.26, 0.20)), (2, 0.02, (0.54, 0.40, 0.26, 0.21))],
 )
-def test_it_is_what_was_published(per_life, tau, expected):
+def test_a_share_for_more_looks_hardly_changes_what_was_published(per_life, tau, expected):
     looks = RULE.looks_of(per_life)
     found = [detectable(0.2, look, RULE, per_life=per_life, tau=tau) for look in looks]
     assert found == pytest.approx(expected, abs=0.006)
@@ -26,13 +26,13 @@ def test_it_is_what_was_published(per_life, tau, expected):
 def test_the_chances_of_each_word_are_those_of_a_simulated_gate():
     """300 comparisons in one worker, log-normal noise of 20 %: 18, 6 and 76 % at +10 %."""
     none, ten, half = chances_of(0.2, GateRule(), (0.0, 0.1, 0.5))
-    assert (ten.regression, ten.passes, ten.open) == pytest.approx((0.18, 0.06, 0.76), abs=0.025)
+    assert (ten.regression, ten.passes, ten.open) == pytest.approx((0.17, 0.06, 0.77), abs=0.025)
     assert none.regression < 0.005
     assert half.regression > 0.99
 
 
 def test_eight_times_in_ten_are_easier():
-    assert detectable(0.2, 20, RULE, power=0.8) == pytest.approx(0.350, abs=0.001)
+    assert detectable(0.2, 20, RULE, power=0.8) == pytest.approx(0.353, abs=0.001)
 
 
 def test_the_detectable_slow_down_lies_beyond_the_tolerance():
@@ -40,7 +40,7 @@ def test_the_detectable_slow_down_lies_beyond_the_tolerance():
 
 
 def test_more_operations_detect_less():
-    found = [detectable(0.1, operations, RULE) for operations in (10, 20, 40, 60)]
+    found = [detectable(0.1, operations, RULE) for operations in RULE.looks_with_more()]
     assert found == sorted(found, reverse=True)
 
 
@@ -74,15 +74,13 @@ def test_other_looks_and_levels_are_near_those_that_were_fitted():
         pytest.param(0.15, 1.0, 20, 10, id="an unclear case skips looks that are too early"),
         pytest.param(0.15, 1.05, 20, 20, id="near the tolerance"),
         pytest.param(0.9, 1.0, 60, None, id="what nobody would run is not advised"),
-        pytest.param(0.0, 1.0, 60, 1, id="at least one"),
+        pytest.param(0.0, 1.0, 60, 20, id="the next look, which only --more reaches"),
+        pytest.param(0.3, 1.0, 60, 54, id="a later one of these"),
+        pytest.param(0.0, 1.0, 280, None, id="no look is left"),
     ],
 )
 def test_more_blocks_are_those_that_a_verdict_needs(sigma, ratio, operations, blocks):
     assert more_blocks(sigma, math.log(ratio), operations, RULE) == blocks
-
-
-def test_beyond_the_last_look_it_is_what_a_longer_one_would_need():
-    assert more_blocks(0.3, 0.0, 60, RULE) > 5
 
 
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.9, 0.99])

@@ -8,8 +8,8 @@ import pytest
 from orbax_bench_core.analysis.async_study import study_document
 from orbax_bench_core.analysis.history import history_document
 from orbax_bench_core.analysis.recovery import Recovery, recovery_document
-from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.analysis.releases import ReleaseSearch, search_document
+from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.limits import PROBES, limits_document
 from orbax_bench_core.lineage import Finding, lineage_document
 from orbax_bench_core.pages import to_html

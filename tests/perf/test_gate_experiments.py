@@ -1,6 +1,7 @@
 """Comparisons are counted the same whatever they are divided into."""
 
 import dataclasses
+import itertools
 import pickle
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from perf.gate.cells import Cell, Tally
 from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, with_tau
-from perf.gate.experiments import run
+from perf.gate.experiments import MOST_USES, run
 
 
 def cell(kind="time", source="iid", ratio=1.0, series=20):
@@ -53,6 +54,18 @@ def test_other_kinds_count_what_they_show(kind, fields, seen):
     found = run((dataclasses.replace(cell(kind, series=6), **fields), 1))
     assert found.series == 6
     assert found.counts[seen] >= 3
+
+
+def test_each_use_of_more_only_adds_to_what_is_decided():
+    found = run((dataclasses.replace(cell("more", ratio=1.1), design=LIVES, sigma=0.2), 1))
+    words = [
+        [found.counts.get(f"{word} {uses}", 0) for word in ("regression", "passes", "suspected")]
+        for uses in range(MOST_USES + 1)
+    ]
+    assert all(sum(each) == 20 for each in words)
+    for before, after in itertools.pairwise(words):
+        assert all(more >= less for less, more in zip(before[:2], after[:2], strict=True))
+    assert words[0][2] > words[-1][2]
 
 
 def test_workers_measure_forth_and_back_or_one_after_the_other():

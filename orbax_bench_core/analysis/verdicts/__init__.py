@@ -1,5 +1,8 @@
 """Paired and unpaired verdicts, and their document."""
 
+from orbax_bench_core.analysis.verdicts.advice import GoingOn as GoingOn
+from orbax_bench_core.analysis.verdicts.advice import Why as Why
+from orbax_bench_core.analysis.verdicts.advice import going_on as going_on
 from orbax_bench_core.analysis.verdicts.evidence import Evidence as Evidence
 from orbax_bench_core.analysis.verdicts.headlines import change as change
 from orbax_bench_core.analysis.verdicts.headlines import headline as headline

@@ -1,13 +1,24 @@
-"""Advice about a verdict, in one line."""
+"""Advice about a verdict, in one line, and whether more operations would help it."""
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
+from orbax_bench_core.analysis.verdicts.model import PointVerdict
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig, GateRule
 from orbax_bench_core.gate import SeriesHealth, Verdict
 from orbax_bench_core.pages import seconds as seconds_of
 
 NO_HEALTH: Final[Mapping[Arm, SeriesHealth]] = {}
+
+Why = Literal["more", "unlikely", "used_up", "unfinished", "decided", "unpaired", "no_use"]
+"""Why more operations would help a point, or would not.
+
+`more`: a look that is left probably gives a verdict. `unlikely`: none does, at this noise.
+`used_up`: there is no look left. `unfinished`: the comparison goes on by itself, with the same
+command. `decided`: it has a verdict. `unpaired`: two runs that were measured apart have no looks.
+`no_use`: what keeps it from a verdict is not their number, see its `reason`.
+"""
 
 _KEPT: Final = "it measures only what is missing."
 
@@ -18,6 +29,61 @@ _SEEK: Final = (
     "retries and throttling of the storage, other work on the machine, and what the candidate does "
     "that the baseline does not"
 )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoingOn:
+    """Whether more operations would help a point that has no verdict."""
+
+    why: Why
+    until: int = 0  # operations per arm at the look to go on to; 0 unless `why` is `more`
+    # `--more`, with a number where the next look would hardly do; empty unless `why` is `more`
+    flag: str = ""
+    # relative change of each arm over the comparison, such as 0.29, where it is clear and large
+    drifts: Mapping[Arm, float] = dataclasses.field(default_factory=dict)
+
+
+def going_on(point: PointVerdict, gate: GateConfig) -> GoingOn:
+    """Says whether `--more` would help a point, and how far it would have to go.
+
+    It helps where every primary operation that is open has a look ahead of it which, if its ratio
+    and noise stay as they are, gives a verdict eight times in ten. Stalls, failures and limits on
+    them need no such forecast: each look shows more of them.
+    """
+    if point.mode == "unpaired":
+        return GoingOn(why="unpaired")
+    if point.word != "INCONCLUSIVE":
+        return GoingOn(why="decided")
+    primary = [each for each in point.operations if each.primary]
+    if point.failed or point.exploratory or point.endpoint in ("missing", "storage") or not primary:
+        return GoingOn(why="no_use")
+    if not point.settled:
+        return GoingOn(why="unfinished")
+    open_ = [each for each in primary if each.verdict.time_word == "INCONCLUSIVE"]
+    found = [_forecast(each.verdict, gate) for each in open_ or primary]
+    drifts = {
+        arm: health.drift
+        for each in open_
+        for arm, health in each.health.items()
+        if health.drifts and health.drift is not None
+    }
+    worst = next((each for each in found if each.why != "more"), None)
+    worst = worst or max(found, key=lambda each: each.until)
+    return dataclasses.replace(worst, drifts=drifts)
+
+
+def _forecast(verdict: Verdict, gate: GateConfig) -> GoingOn:
+    """Says the same of one operation, by itself."""
+    per_life = _per_life(verdict)
+    left = [each for each in gate.looks_with_more(per_life) if each > verdict.operations]
+    if not left:
+        return GoingOn(why="used_up")
+    blocks = verdict.more_blocks if verdict.time_word == "INCONCLUSIVE" else 0
+    if blocks is None:
+        return GoingOn(why="unlikely")
+    until = max(left[0], verdict.operations + PER_ARM * per_life * blocks)
+    number = "" if until == left[0] else f" {until - verdict.operations}"
+    return GoingOn(why="more", until=until, flag=f"--more{number}")
 
 
 def advice(
@@ -42,21 +108,24 @@ def advice(
         # First attempts count: the same directory would keep those that failed.
         return f"Repair the arm that failed{why}, then run again in another output directory."
     if not paired:
-        return "Run both arms in one place with `orbax-bench ab`: that needs no history."
+        return (
+            "Two runs that were measured apart cannot go on: run both arms in one place with "
+            "`orbax-bench ab`, which needs no history."
+        )
     if verdict.endpoint == "missing":
         return (
             "An operation that an arm lacks, be it in one repeat, is no PASS: let both arms "
             "measure it in every repeat, or leave it out of `gate.primary`, and run again."
         )
     if verdict.endpoint == "stalls" and not (ended and not verdict.settled):
-        return _of_suspicion(verdict)
+        return _of_suspicion(verdict, gate)
     if verdict.reason and verdict.endpoint != "stalls":
         return f"Run the same command again: {_KEPT}"
     if not primary:
         return "Decides nothing: if it matters, name it in `gate.primary` and run again."
     if ended and verdict.look is not None and not verdict.settled:
         return "Its point was settled before it was: see to what decided that first."
-    return " ".join([_of_doubt(verdict, operation, rule, health), *_unsteady(health)])
+    return _of_doubt(verdict, operation, gate, health)
 
 
 def _of_regression(
@@ -116,18 +185,22 @@ def _of_pass(verdict: Verdict, rule: GateRule, paired: bool) -> str:
     return said
 
 
-def _of_suspicion(verdict: Verdict) -> str:
+def _of_suspicion(verdict: Verdict, gate: GateConfig) -> str:
     """Returns the advice about stalls that could be chance, or that are not excluded yet."""
     if not verdict.settled:
         return "Run the same command again: stalls are followed up."
-    return f"Chance is not ruled out: run again, and look at the operations that stall: {_SEEK}."
+    look = f"look at the operations that stall: {_SEEK}."
+    if flag := _forecast(verdict, gate).flag:
+        return f"Chance is not ruled out: run the same command with `{flag}`, and {look}"
+    return f"Chance is not ruled out, and no look is left: {look}"
 
 
 def _of_doubt(
-    verdict: Verdict, operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]
+    verdict: Verdict, operation: str, gate: GateConfig, health: Mapping[Arm, SeriesHealth]
 ) -> str:
-    """Returns the operations that a verdict would need."""
-    found = ""
+    """Returns the operations that a verdict would need, or what helps in their place."""
+    rule, found, seen = gate.rule(operation), "", "; ".join(_unsteady(health))
+    cause = [f"Seek the cause first: {seen}."] if seen else []
     if verdict.detectable is not None:
         likely = ""
         if verdict.detectable_80 is not None:
@@ -138,14 +211,18 @@ def _of_doubt(
         )
     if not verdict.settled:
         last = rule.looks_of(_per_life(verdict))[-1]
-        return f"{found}Run the same command again: it goes on, to {last} operations per arm."
-    if verdict.more_blocks:
-        needed = verdict.operations + PER_ARM * _per_life(verdict) * verdict.more_blocks
-        return (
-            f"{found}A verdict needs about {verdict.more_blocks} more blocks: run again with "
-            f"`gate.looks` up to {needed}."
-        )
-    return f"{found}More operations would not do: {_otherwise(operation, rule, health)}."
+        on = f"it goes on, to {last} operations per arm."
+        return " ".join([f"{found}Run the same command again: {on}", *cause])
+    forecast = _forecast(verdict, gate)
+    if forecast.why == "more":
+        on = f"to {forecast.until} operations per arm, which probably gives a verdict."
+        return " ".join([f"{found}Run the same command with `{forecast.flag}`: {on}", *cause])
+    why = "More operations would not do"
+    if forecast.why == "used_up":
+        why = "The looks of `--more` are used up"
+    whose = "The machine is busy" if "baseline" in seen else "Seek the cause first"
+    busy = f". {whose}: {seen}. What helps" if seen else ""
+    return f"{found}{why}{busy}: {_otherwise(operation, rule, health)}."
 
 
 def _per_life(verdict: Verdict) -> int:
@@ -154,7 +231,7 @@ def _per_life(verdict: Verdict) -> int:
 
 
 def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth]) -> str:
-    """Returns the advice where no affordable number of operations helps."""
+    """Returns the advice where no number of operations that may be added helps."""
     ways = ["make the operation longer, with larger data", "measure in a quieter place"]
     baseline = health.get("baseline")
     margin_s = None if baseline is None else rule.margin * baseline.median
@@ -169,7 +246,7 @@ def _otherwise(operation: str, rule: GateRule, health: Mapping[Arm, SeriesHealth
 
 
 def _unsteady(health: Mapping[Arm, SeriesHealth]) -> list[str]:
-    """Returns the drifts and regimes that may stand in the way of a verdict, as a sentence."""
+    """Returns the drifts and regimes that may stand in the way of a verdict."""
     seen = []
     for arm in ARMS:
         series = health.get(arm)
@@ -180,7 +257,7 @@ def _unsteady(health: Mapping[Arm, SeriesHealth]) -> list[str]:
         if series.regimes:
             by = "" if series.regime_ratio is None else f", {series.regime_ratio:.3g}x apart"
             seen.append(f"{arm} has two regimes{by}")
-    return [f"Seek the cause first: {'; '.join(seen)}."] if seen else []
+    return seen
 
 
 def _percent(share: float) -> str:

@@ -58,6 +58,7 @@ def evidence_of(
         blocks_per_process=design.blocks_per_process,
         repeat_s=series.repeat_s,
         alpha_scale=scale,
+        until=info.more.get(pair.id, 0),
     )
     problem = series.problem or _no_baseline(series, judged)
     stopped = series.stopped or bool(_no_baseline(series, judged))

@@ -14,8 +14,8 @@ def verdict(word, **fields):
 
 
 def open_verdict(**fields):
-    given = {"operations": 60, "look": 3, "settled": True, "detectable": 0.2, "more_blocks": 12}
-    given |= {"detectable_80": 0.18, **fields}
+    given = {"operations": 60, "look": 3, "settled": True, "detectable": 0.2, "more_blocks": 20}
+    given |= {"detectable_80": 0.18, "time_word": "INCONCLUSIVE", **fields}
     return verdict("INCONCLUSIVE", **given)
 
 
@@ -83,7 +83,7 @@ def test_stalls_are_to_be_looked_at():
     ("settled", "said"),
     [
         (False, "Run the same command again: stalls"),
-        (True, "Chance is not ruled out: run again"),
+        (True, "Chance is not ruled out: run the same command with `--more`"),
     ],
 )
 def test_suspected_stalls_are_followed_up(settled, said):
@@ -111,13 +111,33 @@ def test_a_pass_that_is_likely_slower_says_by_how_much():
 
 def test_no_verdict_at_the_last_look_says_what_it_takes():
     assert advice(open_verdict(), "save", GATE) == (
-        "With 60 operations per arm a slow-down is found 8 times in 10: +18 %; 9 in 10: +20 %. A "
-        "verdict needs about 12 more blocks: run again with `gate.looks` up to 84."
+        "With 60 operations per arm a slow-down is found 8 times in 10: +18 %; 9 in 10: +20 %. Run "
+        "the same command with `--more`: to 100 operations per arm, which probably gives a verdict."
     )
 
 
-def test_blocks_of_lives_have_more_operations():
-    assert "up to 108" in advice(open_verdict(lives=30), "save", GATE)
+@pytest.mark.parametrize(("lives", "blocks"), [(0, 54), (30, 27)])
+def test_a_look_that_would_hardly_do_is_passed_over(lives, blocks):
+    said = advice(open_verdict(more_blocks=blocks, lives=lives), "save", GATE)
+    assert "with `--more 108`: to 168 operations per arm" in said
+
+
+def test_where_no_look_is_left_it_says_what_helps():
+    said = advice(open_verdict(operations=280, more_blocks=None), "save", GATE)
+    assert "The looks of `--more` are used up: make the operation longer" in said
+
+
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        ("baseline", "The machine is busy: baseline drifts by +29 %. What helps: make the op"),
+        ("candidate", "Seek the cause first: candidate drifts by +29 %. What helps: make the op"),
+    ],
+)
+def test_where_more_would_not_do_a_busy_machine_is_named(arm, said):
+    health = {arm: series(drift=0.29, drift_p=0.0001)}
+    found = advice(open_verdict(more_blocks=None), "save", GATE, health=health)
+    assert f"More operations would not do. {said}" in found
 
 
 @pytest.mark.parametrize(
@@ -150,7 +170,7 @@ def test_an_operation_whose_point_is_settled_does_not_ask_for_more():
 
 
 def test_the_last_look_of_a_settled_point_still_says_what_it_takes():
-    assert "12 more blocks" in advice(open_verdict(), "save", GATE, ended=True)
+    assert "`--more`" in advice(open_verdict(), "save", GATE, ended=True)
 
 
 def test_no_verdict_names_drift_and_regimes_of_the_arms():
