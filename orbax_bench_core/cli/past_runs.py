@@ -174,10 +174,11 @@ def site(
 ) -> None:
     """Write the morning page of past runs: DIR/index.html.
 
-    It has the latest verdict of each suite, the trend of each series with its changes and the
-    releases around them, and every run with links to its pages. From then on every run into a
-    folder below DIR updates it, and every run if ORBAX_BENCH_SITE names DIR. It needs no server and
-    no network, only its folder.
+    It says how many suites need a person, and has a row for each, the most urgent first: state,
+    since when, trend against the baseline, age of the last run. Below are changes with the releases
+    around them, and every run with links to its pages. From then on every run into a folder below
+    DIR updates it, and every run if ORBAX_BENCH_SITE names DIR. It needs no server and no network,
+    only its folder.
 
     orbax-bench site ~/nightly
 

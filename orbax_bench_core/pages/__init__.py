@@ -1,5 +1,6 @@
 """Answers for people: one `Document`, shown on a terminal, as Markdown and as a page."""
 
+from orbax_bench_core.pages.elements import SIGNS as SIGNS
 from orbax_bench_core.pages.elements import Axis as Axis
 from orbax_bench_core.pages.elements import Callout as Callout
 from orbax_bench_core.pages.elements import Cell as Cell

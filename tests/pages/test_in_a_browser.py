@@ -5,9 +5,11 @@ import pytest
 from orbax_bench_core.analysis.async_study import study_document
 from orbax_bench_core.analysis.history import history_document
 from orbax_bench_core.analysis.recovery import Recovery, recovery_document
+from orbax_bench_core.exports.site import write_site
 from orbax_bench_core.pages import to_html
 from tests.analysis.async_study.conftest import eventful, study_of  # noqa: F401
 from tests.analysis.history.conftest import build, changed  # noqa: F401
+from tests.exports.site.conftest import make_suite  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves  # noqa: F401
 from tests.support.browser import headless
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
@@ -52,7 +54,7 @@ def drilled(name):
 
 
 @pytest.fixture
-def files(once, tmp_path_factory, changed, eventful):
+def files(once, tmp_path_factory, changed, eventful, make_suite):
     """A page of each kind of drawing, as files by name."""
 
     def make():
@@ -69,18 +71,21 @@ def files(once, tmp_path_factory, changed, eventful):
         for name, document in documents.items():
             found[name] = folder / f"{name}.html"
             found[name].write_text(to_html(document), encoding="utf-8")
-        return found
+        make_suite(folder, "a suite", [1.0] * 8, judged=1, blocks=3)
+        make_suite(folder, "a slower one", [1.0, 1.0, 1.6], judged=1)
+        write_site([str(folder)], str(folder))
+        return found | {"site": folder / "index.html"}
 
     return once("pages of answers for a browser", make)
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 500, 360])
-@pytest.mark.parametrize("name", ["recovery", "history", "study"])
+@pytest.mark.parametrize("name", ["recovery", "history", "study", "site"])
 def test_a_page_fits_and_shows_the_answer_first(browser, files, name, width, dark):
     browser.open(files[name], width=width, dark=dark)
     assert browser.run("document.querySelector('h1').getBoundingClientRect().top") < 200
-    assert browser.run("document.querySelector('.chart').getBoundingClientRect().top") < 400
+    assert browser.run("document.querySelector('.chart, .small').getBoundingClientRect().top") < 400
     browser.run(FOLDED)
     assert browser.run(OVERFLOW) == 0
     assert browser.run(CUT) == []
@@ -108,3 +113,15 @@ def test_keys_reach_every_fold_and_a_picture_is_told(browser, files):
     assert set(names) <= reached
     told = browser.run("document.querySelector('[role=img]').getAttribute('aria-label')")
     assert told.replace("\xa0", " ") == "57 % at 1M parameters"
+
+
+def test_runs_are_chosen_by_suite_and_state_without_a_script(browser, files):
+    browser.open(files["site"])
+    rows = "[...document.querySelectorAll('.filter + .wide tbody tr')]"
+    seen = (
+        f"{rows}.filter(each => each.getClientRects().length).map(each => each.cells[1].innerText)"
+    )
+    assert set(browser.run(seen)) == {"a suite", "a slower one"}
+    browser.run("document.querySelector('.filter select').value = '1'")
+    chosen = browser.run("document.querySelector('.filter select').selectedOptions[0].textContent")
+    assert set(browser.run(seen)) == {chosen}
