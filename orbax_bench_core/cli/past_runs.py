@@ -251,6 +251,7 @@ def compare(
     not match their path; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired
     beyond 2x; 4 with --rule, whose result is not a verdict of the run.
     """
+    from orbax_bench_core.analysis.acceptance import outcome_of, standing
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.exit_codes import exit_code
@@ -275,8 +276,11 @@ def compare(
         )
         notifiers.failed(found.suite, candidate or baseline, why)
         raise UserError(why)
-    code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
-    notifiers.verdicts(found, code, candidate or baseline)
+    directory = candidate or baseline
+    if not as_json and (known := standing(found, directory)):
+        terminal.show(known.said, console)
+    code = exit_code(outcome_of(found, directory), allow_inconclusive=allow_inconclusive)
+    notifiers.verdicts(found, code, directory)
     raise typer.Exit(code)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from orbax_bench_core.analysis.acceptance import outcome_of, standing
 from orbax_bench_core.analysis.verdicts import (
     Evidence,
     PointVerdict,
@@ -106,8 +107,11 @@ class Comparison(Experiment):
         publish(run)
         page = publish_verdicts(run, verdicts)
         self.show(verdicts_document(verdicts))
+        if known := standing(verdicts, str(run.root)):
+            self.show(known.said)
         self.show(f"Report: {page}")
-        return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+        outcome = outcome_of(verdicts, str(run.root))
+        return Conclusion(outcomes=(outcome,), verdicts=verdicts)
 
 
 def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
-from orbax_bench_core.analysis import async_study, recovery, soak
+from orbax_bench_core.analysis import acceptance, async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
 from orbax_bench_core.analysis.history import History, PastOperation, history, measured_in
 from orbax_bench_core.analysis.verdicts import headline, read_verdicts
@@ -78,6 +78,8 @@ class Site:
 
     nights: tuple[SiteRun, ...]  # the runs, the newest first
     histories: dict[str, History]  # the history of each suite that has one, by its name
+    # what an acceptance says of the verdict of the newest run, by suite; none where there is none
+    standings: dict[str, acceptance.Standing]
     silent: dict[str, str]  # what is known of each suite that has not reported in time, by name
     unread: tuple[str, ...]  # what could not be read, a line each
     older: int  # number of runs that are older than those
@@ -120,6 +122,11 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
     return Site(
         nights=tuple(nights),
         histories={name: history(found, read=read) for name, found in of_suites.items()},
+        standings={
+            name: known
+            for name, found in by_suite.items()
+            if (known := _standing(found[0][0])) is not None
+        },
         silent={
             name: said
             for name, found in by_suite.items()
@@ -129,6 +136,13 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
         older=len(runs) - len(kept),
         made_at=made_at,
     )
+
+
+def _standing(run: RunDirectory) -> acceptance.Standing | None:
+    try:
+        return acceptance.standing(read_verdicts(run), str(run.root))
+    except (UserError, OSError):
+        return None  # it has no verdicts, or the page names it among what cannot be read
 
 
 _FEWEST: Final = 3

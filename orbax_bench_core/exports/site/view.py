@@ -9,12 +9,14 @@ from typing import Final
 from urllib.parse import quote
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.acceptance import Standing
 from orbax_bench_core.analysis.history import latest, trend, trends_of, what_ran_in, worst
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
 from orbax_bench_core.files import AnyPath, place, read_json, write_atomically
 
 _SILENT: Final = "NO REPORT"
+_ACCEPTED: Final = "ACCEPTED"
 _ROLES: Final[dict[str, pages.Role]] = {
     "REGRESSION": "bad",
     "LEAK": "bad",
@@ -27,6 +29,7 @@ _ROLES: Final[dict[str, pages.Role]] = {
     "running": "plain",
     "COMPARED": "plain",
     "complete": "plain",
+    _ACCEPTED: "plain",
     "PASS": "good",
 }
 """States by what they ask of a person, the most urgent first: bad is what needs one."""
@@ -46,10 +49,13 @@ class _Suite:
     name: str
     nights: Sequence[SiteRun]
     silence: str  # why it has not reported in time; empty if it has
+    known: Standing | None  # what somebody has accepted; None where nobody has
 
     @property
     def state(self) -> str:
-        return _SILENT if self.silence else self.nights[0].state
+        if self.silence:
+            return _SILENT
+        return _ACCEPTED if self.known is not None and self.known.holds else self.nights[0].state
 
     @property
     def role(self) -> pages.Role:
@@ -65,14 +71,21 @@ class _Suite:
     @property
     def said(self) -> str:
         """What was found, in a sentence; empty if that is nothing."""
-        return self.silence or self.nights[0].found.answer
+        known = self.known.said if self.known is not None else ""
+        answer = self.silence or self.nights[0].found.answer
+        return "; ".join(filter(None, (answer.removesuffix("."), known)))
 
 
 def site_document(site: Site, folder: AnyPath) -> pages.Document:
     """Returns the morning page, whose links lead from `folder` to the runs."""
     suites = sorted(
         (
-            _Suite(name=name, nights=nights, silence=site.silent.get(name, ""))
+            _Suite(
+                name=name,
+                nights=nights,
+                silence=site.silent.get(name, ""),
+                known=site.standings.get(name),
+            )
             for name, nights in site.suites().items()
         ),
         key=lambda suite: _ORDER.index(suite.state),
@@ -154,8 +167,11 @@ def _following(suites: Sequence[_Suite]) -> pages.Code | None:
     about = f"{first.state} of {pages.code(first.name)}"
     if first.silence:
         return pages.Code(command("watch", newest.folder.parent), f"{about}: {first.silence}.")
-    verb = "compare" if first.state == "REGRESSION" else "report"
-    return pages.Code(command(verb, newest.folder), f"{about}: what happened, in full.")
+    if first.state == "REGRESSION":
+        known = command("accept", newest.folder, first.name, "--reason", "...")
+        said = f"{about}: what happened, in full. If it is known and stays: {pages.code(known)}"
+        return pages.Code(command("compare", newest.folder), said)
+    return pages.Code(command("report", newest.folder), f"{about}: what happened, in full.")
 
 
 def _details(suite: _Suite, site: Site) -> pages.Details:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from etils import epath
 
 from orbax_bench_core import lineage
+from orbax_bench_core.analysis.acceptance import outcome_of, standing
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
@@ -122,7 +123,7 @@ def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
     yield from summary.left_out
 
 
-_STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "PASS")
+_STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "ACCEPTED", "PASS")
 """The worst first."""
 _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
 """What services call a run whose steps all succeeded; empty if nothing was said."""
@@ -186,7 +187,8 @@ def finish(
         notifiers: Where the state is told as well; None for what the environment variables say.
 
     Returns:
-        The value is the state: REGRESSION, FAILED, INCONCLUSIVE or PASS, the worst of all slices.
+        The value is the state: REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED (a known REGRESSION) or
+        PASS, the worst of all slices.
         `ending` is the state and the reasons as Markdown; `report` is the page of the run, or of
         several slices a page that names theirs; `metrics` is the state with medians and ratios. A
         run that was judged has `verdicts` and `verdicts_report`, unless it has several slices.
@@ -328,8 +330,9 @@ def _ending(
     ):  # no verdict explains that it failed
         lacking = [a_step_failed]
     code = exit_code(*outcomes, incomplete=bool(lacking))
+    known = standing(found, directory)
     return _Ending(
-        (headline(found), *lacking),
+        (headline(found), *([known.said] if known else []), *lacking),
         partial(notifiers.state_of, found, code, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )
@@ -372,7 +375,7 @@ def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[En
     """
     run = RunDirectory(output_directory)
     lost = run.exists() and bool(unfinished(Run(run)))
-    return found.outcome, Ending(incomplete=lost)
+    return outcome_of(found, output_directory), Ending(incomplete=lost)
 
 
 @tried_again
@@ -467,7 +470,7 @@ def enforce_verdict(
     if verdict and report is not None:
         if report.word != verdict:
             raise UserError(f"{verdicts} says {report.word}, and the verdict given is {verdict}")
-        found = report.outcome
+        found = outcome_of(report, _folder_of(verdicts or ""))
     if found.only_warns and verdict != "PASS":
         said = f"{verdict}: {what_decided(verdict, report)}" if report else verdict
         print(f"{SAID}warning, for both sides were measured apart: {said}", flush=True)
