@@ -4,7 +4,6 @@ An acceptance is a file next to the run directories of a suite. It covers the op
 regressed in the run that was accepted, each up to a ratio, for the same suite and baseline.
 """
 
-import dataclasses
 import datetime
 import getpass
 import itertools
@@ -23,7 +22,6 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.baselines import runs_below
 from orbax_bench_core.contents import file_of_suite
 from orbax_bench_core.errors import Problem, UserError, first_fault, listed, one_line, shown
-from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
@@ -165,12 +163,13 @@ def standing(report: VerdictReport, directory: str) -> Standing | None:
     return Standing(holds=True, said=f"accepted: {accepted.said}")
 
 
-def outcome_of(report: VerdictReport, directory: str) -> Ending:
-    """Returns what an exit code is made of, for which an accepted regression is none."""
-    if report.word != "REGRESSION":
-        return report.outcome
-    held = standing(report, directory)
-    return dataclasses.replace(report.outcome, accepted=held is not None and held.holds)
+def with_acceptance(report: VerdictReport, directory: str) -> VerdictReport:
+    """Returns the verdicts of a run directory, which say whether their regression is accepted.
+
+    From then on whatever reads them knows it, also where an engine has put only `verdicts.json`.
+    """
+    held = standing(report, directory) if report.word == "REGRESSION" else None
+    return report.model_copy(update={"accepted": held is not None and held.holds})
 
 
 def _newest(folder: str, suite: str) -> tuple[RunDirectory, RunInfo, VerdictReport]:

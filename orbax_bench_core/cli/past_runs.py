@@ -251,15 +251,15 @@ def compare(
     not match their path; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired
     beyond 2x; 4 with --rule, whose result is not a verdict of the run.
     """
-    from orbax_bench_core.analysis.acceptance import outcome_of, standing
+    from orbax_bench_core.analysis.acceptance import standing, with_acceptance
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.exit_codes import exit_code
     from orbax_bench_core.steps import Notifiers
 
-    notifiers = Notifiers.of(notify, junit)
-    with notifiers.on_failure(None, candidate or baseline):
-        found = compare_stored(baseline, candidate, rule or ())
+    notifiers, directory = Notifiers.of(notify, junit), candidate or baseline
+    with notifiers.on_failure(None, directory):
+        found = with_acceptance(compare_stored(baseline, candidate, rule or ()), directory)
     console = terminal.new_console()
     document = verdicts_document(found, metrics)
     if as_json:
@@ -274,12 +274,11 @@ def compare(
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
             "compared; above stands in what their points differ"
         )
-        notifiers.failed(found.suite, candidate or baseline, why)
+        notifiers.failed(found.suite, directory, why)
         raise UserError(why)
-    directory = candidate or baseline
     if not as_json and (known := standing(found, directory)):
         terminal.show(known.said, console)
-    code = exit_code(outcome_of(found, directory), allow_inconclusive=allow_inconclusive)
+    code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
     notifiers.verdicts(found, code, directory)
     raise typer.Exit(code)
 

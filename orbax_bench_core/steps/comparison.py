@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from orbax_bench_core.analysis.acceptance import outcome_of, standing
+from orbax_bench_core.analysis.acceptance import standing, with_acceptance
 from orbax_bench_core.analysis.verdicts import (
     Evidence,
     PointVerdict,
@@ -102,16 +102,15 @@ class Comparison(Experiment):
         """Writes the reports, and shows the verdicts."""
         from orbax_bench_core.steps.reporting import publish
 
-        verdicts = self.verdicts
-        assert verdicts is not None
+        assert self.verdicts is not None
+        verdicts = self.verdicts = with_acceptance(self.verdicts, str(run.root))
         publish(run)
         page = publish_verdicts(run, verdicts)
         self.show(verdicts_document(verdicts))
         if known := standing(verdicts, str(run.root)):
             self.show(known.said)
         self.show(f"Report: {page}")
-        outcome = outcome_of(verdicts, str(run.root))
-        return Conclusion(outcomes=(outcome,), verdicts=verdicts)
+        return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
 
 
 def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:

@@ -114,7 +114,7 @@ class Notifiers:
         word = found.word if found.outcome.word else "PASS"  # a study is an answer
         state: State = "FAILED" if code in _FAILURES else word
         known = standing(found, directory) if state == "REGRESSION" else None
-        if known is not None and known.holds:
+        if state == "REGRESSION" and found.accepted:
             state = "ACCEPTED"
         if not found.exploratory:
             lines = (*_lines(found), *([known.said] if known else []), *lacking)

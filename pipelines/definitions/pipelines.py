@@ -4,7 +4,6 @@ import pydantic
 from rich.console import Console
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.acceptance import outcome_of
 from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
 from orbax_bench_core.analysis.noise import calibration_of
 from orbax_bench_core.analysis.summary import notes_document, summarize, terminal_document
@@ -85,8 +84,7 @@ def conclude_regression(finished: Finished, console: Console) -> int:
     verdicts = _shown(finished, console)
     if verdicts is None:
         return Exit.FAILED
-    found = outcome_of(verdicts, finished.directory)
-    return exit_code(found, allow_inconclusive=finished.arguments["allow_inconclusive"])
+    return exit_code(verdicts.outcome, allow_inconclusive=finished.arguments["allow_inconclusive"])
 
 
 def conclude_comparison(finished: Finished, console: Console) -> int:

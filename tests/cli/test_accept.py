@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -70,6 +71,8 @@ def test_what_is_accepted_is_silent_until_it_grows(
     assert "REGRESSION" in again.out
     assert re.search(rf"^accepted: {ACCEPTED}, by .*: {REASON}$", again.out, re.MULTILINE)
     published(tmp_path, orbax_bench, 1)
+    copied = shutil.copy(tmp_path / "nights" / "1" / "verdicts.json", tmp_path)  # by an engine
+    assert orbax_bench("step", "enforce-verdict", "REGRESSION", "--verdicts", copied).code == 0
     headline, row, page = morning()
     assert headline == "None of 1 suite needs you"
     assert "– ACCEPTED" in row

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from etils import epath
 
 from orbax_bench_core import lineage
-from orbax_bench_core.analysis.acceptance import outcome_of, standing
+from orbax_bench_core.analysis.acceptance import standing, with_acceptance
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
@@ -324,6 +324,7 @@ def _ending(
         tell = partial(notifiers.ended, name, ended, directory, lines, renews=False)
         return _Ending(lines, tell, write)
     found = read_verdicts(read) if judged else compare_stored(directory, directory)
+    found = with_acceptance(found, directory)
     outcomes = comparison_outcomes(found, directory)
     if (
         failed and exit_code(*outcomes) == Exit.OK and not lacking
@@ -375,7 +376,7 @@ def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[En
     """
     run = RunDirectory(output_directory)
     lost = run.exists() and bool(unfinished(Run(run)))
-    return outcome_of(found, output_directory), Ending(incomplete=lost)
+    return found.outcome, Ending(incomplete=lost)
 
 
 @tried_again
@@ -404,6 +405,7 @@ def compare_baseline(
     notifiers = notifiers or Notifiers.of()
     with notifiers.on_failure(None, output_directory):
         found = compare_stored(baseline or output_directory, output_directory)
+        found = with_acceptance(found, output_directory)
         publish_verdicts(run, found)
     told = notifiers.webhook is not None
     code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)
@@ -470,7 +472,7 @@ def enforce_verdict(
     if verdict and report is not None:
         if report.word != verdict:
             raise UserError(f"{verdicts} says {report.word}, and the verdict given is {verdict}")
-        found = outcome_of(report, _folder_of(verdicts or ""))
+        found = report.outcome
     if found.only_warns and verdict != "PASS":
         said = f"{verdict}: {what_decided(verdict, report)}" if report else verdict
         print(f"{SAID}warning, for both sides were measured apart: {said}", flush=True)
