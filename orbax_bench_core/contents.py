@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -53,6 +54,12 @@ _IN_WHOLE: Final = _expression(_WHOLE)
 _FOLDERS: Final = _expression([*sorted(_PARENTS), *_WHOLE])
 
 Kind = Literal["file", "folder", "link"]
+
+
+def file_of_suite(what: str, suite: str) -> str:
+    """Returns the name of the file about a suite that lies next to its run directories."""
+    plain = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:40]
+    return f"{what}-{plain}-{hashlib.sha256(suite.encode()).hexdigest()[:8]}.json"
 
 
 def is_ours(path: str, kind: Kind = "file") -> bool:

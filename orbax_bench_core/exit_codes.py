@@ -65,6 +65,7 @@ class Ending:
     # whether both sides were measured apart, so that the word decides nothing
     only_warns: bool = False
     lacks_operations: bool = False  # whether an arm lacks an operation, which is never tolerated
+    accepted: bool = False  # whether a person knows the regression, and accepts it
 
 
 def exit_code(*found: Ending, incomplete: bool = False, allow_inconclusive: bool = False) -> int:
@@ -78,7 +79,7 @@ def exit_code(*found: Ending, incomplete: bool = False, allow_inconclusive: bool
         tolerated = allow_inconclusive and not one.lacks_operations
         if one.exploratory or (one.word == "INCONCLUSIVE" and not tolerated):
             codes.add(Exit.INCONCLUSIVE)
-        elif one.word in _REGRESSED:
+        elif one.word in _REGRESSED and not one.accepted:
             codes.add(Exit.REGRESSION)
     return worst(codes)
 

@@ -47,7 +47,7 @@ def finish(
             directory stays unchanged.
 
     Returns:
-        REGRESSION, FAILED, INCONCLUSIVE or PASS.
+        REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED or PASS.
     """
     from orbax_bench_core.steps.pipeline import ErrorsAsMessages, finish
 

@@ -121,7 +121,7 @@ Verbose = Annotated[
     typer.Option(
         "--verbose",
         "-v",
-        help="Also show each repeat as it starts, and repeats reused from an earlier run.",
+        help="Show each repeat as it starts and ends, and repeats reused from an earlier run.",
     ),
 ]
 Quiet = Annotated[

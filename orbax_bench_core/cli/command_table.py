@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, str]] = {
     "site": "past_runs.site",
     "watch": "watch.watch",
     "night": "watch.night",
+    "accept": "accept.accept",
     "prune": "watch.prune",
     "async-study": "studies.async_study",
     "soak": "studies.soak",

@@ -1,4 +1,4 @@
-"""Progress of a comparison: the operation under way, and a line for each look at a point."""
+"""Progress of a comparison: what the last look at a point found, and a line when it is done."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.verdicts import PointVerdict, needs_more, told
 from orbax_bench_core.cli.progress import ProgressView, times
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.execute import Event, Progress
+from orbax_bench_core.pages import change, count
 from orbax_bench_core.records import Repeat
 from orbax_bench_core.steps import PairJudged
 from orbax_bench_core.sweep import Pair, PairDesign
@@ -48,9 +49,9 @@ class _Line:
 
 
 class LiveVerdicts(ProgressView):
-    """View of the pairs of a comparison.
+    """View of the pairs of a comparison: what the last look at the point under way found.
 
-    A point that is done leaves a line; in a log, each look at a point does.
+    A point that is done leaves a line, and at the end each of the others does.
     """
 
     def __init__(
@@ -71,23 +72,24 @@ class LiveVerdicts(ProgressView):
 
     def __exit__(self, *raised: object) -> None:
         super().__exit__(*raised)
-        if self._console.is_terminal:
-            for line in self._lines.values():
-                if line.verdict is not None and not line.ended:
-                    self._print(_whole(line, self._gate))
+        for line in self._lines.values():
+            if line.verdict is not None and not line.ended:
+                self._print(_whole(line, self._gate))
 
     def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
         if isinstance(event, PairJudged):
             verdict = event.verdict
+            self._point = verdict.point_id
             line = self._lines[verdict.point_id]
             line.verdict = verdict
             line.ended = verdict.failed or not needs_more(verdict)
-            if line.ended or not self._console.is_terminal:
+            if line.ended:
                 self._print(_whole(line, self._gate))
             if verdict.design is not None and verdict.design != line.design:
                 line.follow(verdict.design, self._gate)
             self._counts()
+            self._shows()
         else:
             super().__call__(event)
 
@@ -124,8 +126,17 @@ class LiveVerdicts(ProgressView):
 
     def _count(self) -> str:
         ended, left = sum(line.ended for line in self._lines.values()), self._left()
-        done = f"{ended} of {len(self._lines)} points are done"
+        done = f"{ended}/{count(len(self._lines), 'point')} done"
         return f"{done}, at most {left}" if left else done
+
+    def _known(self) -> str:
+        """Returns what the last look at the point under way found, or when the first one is."""
+        line = self._lines.get(self._point)
+        if line is None:
+            return ""
+        if line.verdict is None:
+            return f"first look after {line.looks[0]} operations of each arm"
+        return _worst(line.verdict) or line.verdict.word
 
 
 def _whole(line: _Line, gate: GateConfig) -> Text:
@@ -140,6 +151,15 @@ def _whole(line: _Line, gate: GateConfig) -> Text:
     made = _attempts(line, verdict, max(line.used, judged))
     said = f"{made} {line.name}: {answer.text}"
     return Text.assemble((answer.said.removesuffix(f": {answer.text}"), style), f" {said}")
+
+
+def _worst(verdict: PointVerdict) -> str:
+    """Returns the change of the operation that is worst off; empty if none has a ratio."""
+    worst = nearest_to_trouble(verdict)
+    found = None if worst is None else worst.verdict
+    if worst is None or found is None or found.ratio is None:
+        return ""
+    return f"{worst.operation} {change(found.ratio, found.low, found.high)}"
 
 
 def _attempts(line: _Line, verdict: PointVerdict, used: int) -> str:

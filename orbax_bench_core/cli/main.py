@@ -31,7 +31,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Checkpoints, and answers without a run": ("plan", "goodput", "inspect", "sharding"),
     "Suites and benchmarks": ("expand", "list", "migrate"),
     "This machine": ("doctor", "limits"),
-    "Past runs": ("report", "site", "night", "watch", "lineage"),
+    "Past runs": ("report", "site", "night", "accept", "watch", "lineage"),
 }
 """Headings of the help, and the commands below each; others stand below the last heading."""
 

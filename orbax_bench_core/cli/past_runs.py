@@ -173,10 +173,11 @@ def site(
 ) -> None:
     """Write the morning page of past runs: DIR/index.html.
 
-    It has the latest verdict of each suite, the trend of each series with its changes and the
-    releases around them, and every run with links to its pages. From then on every run into a
-    folder below DIR updates it, and every run if ORBAX_BENCH_SITE names DIR. It needs no server and
-    no network, only its folder.
+    It says how many suites need a person, and has a row for each, the most urgent first: state,
+    since when, trend against the baseline, age of the last run. Below are changes with the releases
+    around them, and every run with links to its pages. From then on every run into a folder below
+    DIR updates it, and every run if ORBAX_BENCH_SITE names DIR. It needs no server and no network,
+    only its folder.
 
     orbax-bench site ~/nightly
 
@@ -249,14 +250,15 @@ def compare(
     not match their path; 2 nothing to compare; 3 REGRESSION and 4 INCONCLUSIVE in pairs; 3 unpaired
     beyond 2x; 4 with --rule, whose result is not a verdict of the run.
     """
+    from orbax_bench_core.analysis.acceptance import standing, with_acceptance
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.exit_codes import exit_code
     from orbax_bench_core.steps import Notifiers
 
-    notifiers = Notifiers.of(notify, junit)
-    with notifiers.on_failure(None, candidate or baseline):
-        found = compare_stored(baseline, candidate, rule or ())
+    notifiers, directory = Notifiers.of(notify, junit), candidate or baseline
+    with notifiers.on_failure(None, directory):
+        found = with_acceptance(compare_stored(baseline, candidate, rule or ()), directory)
     console = terminal.new_console()
     document = verdicts_document(found, candidate or baseline)
     if as_json:
@@ -271,10 +273,12 @@ def compare(
             f"{baseline} and {candidate or baseline} have no point in common, so that nothing was "
             "compared; `--details` says in what their points differ"
         )
-        notifiers.failed(found.suite, candidate or baseline, why)
+        notifiers.failed(found.suite, directory, why)
         raise UserError(why)
+    if not as_json and (known := standing(found, directory)):
+        terminal.show(known.said, console)
     code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
-    notifiers.verdicts(found, code, candidate or baseline)
+    notifiers.verdicts(found, code, directory)
     raise typer.Exit(code)
 
 

@@ -1,5 +1,6 @@
-"""Progress of a measurement: a bar with the time left on a terminal, lines in a log."""
+"""Progress of a measurement: a live line on a terminal, a line at most every 30 s in a log."""
 
+import statistics
 from typing import Final, Self
 
 from rich.console import Console
@@ -17,13 +18,17 @@ _WINDOW_S: Final = 3600.0
 """Seconds by whose pace the time left is told."""
 _QUIET_S: Final = 30.0
 """Seconds after which a log that nothing was printed to says how far it is."""
+_BAR: Final = 12
+"""Columns of the bar: 80 have room for the time left and for what is known."""
 
 
 class ProgressView(Watcher):
-    """View of a measurement: what a terminal shows while it goes on, and the lines that stay.
+    """View of a measurement: how far it is, the time left, what is known so far, what runs now.
 
-    Lines in a log begin with the time of day. The pace is that of what is measured now: the first
-    step, which also starts a worker and compiles, and what was measured before do not count.
+    On a terminal these are one live line; a log gets them as a line once nothing was printed for
+    30 s. Only failures, retries and what a view prints itself are lines of their own. Lines in a
+    log begin with the time of day. The pace is that of what is measured now: the first step, which
+    also starts a worker and compiles, and what was measured before do not count.
     """
 
     def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
@@ -32,7 +37,7 @@ class ProgressView(Watcher):
         self._verbose = verbose
         self._bar = Bar(
             TextColumn("{task.fields[count]}", markup=False),
-            BarColumn(20),
+            BarColumn(_BAR),
             TextColumn(
                 "{task.description}",
                 markup=False,
@@ -46,6 +51,7 @@ class ProgressView(Watcher):
         )
         self._task = self._bar.add_task("starting", total=total, count="")
         self._printed = console.get_time()
+        self._point = self._now = ""  # id of the point that is measured, and what it does
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -58,11 +64,14 @@ class ProgressView(Watcher):
         """Shows one thing that happened."""
         if isinstance(event, Progress) and event.repeat is None:
             what = self._what(event)
-            self._shows(f"{what} {event.point.name}")
+            self._point, self._now = event.point.id, f"{what} {event.point.name}"
+            self._shows()
             if self._verbose:
                 self._begins(f"{event.point.name} {what}")
         elif isinstance(event, Progress) and event.repeat is not None:
+            self._point = event.point.id
             self._ended(event, event.repeat)
+            self._shows()
         elif isinstance(event, Retry):
             arm = "" if event.arm is None else f" {event.arm}, block {event.block}"
             where = f" {event.point.name}{arm} repeat {event.index}"
@@ -75,6 +84,10 @@ class ProgressView(Watcher):
         raise NotImplementedError
 
     def _count(self) -> str:
+        raise NotImplementedError
+
+    def _known(self) -> str:
+        """Returns what the measurement has found so far; empty if that is nothing yet."""
         raise NotImplementedError
 
     def _begins(self, what: str) -> None:
@@ -91,12 +104,13 @@ class ProgressView(Watcher):
         left = self._bar.tasks[0].time_remaining
         return f"{wait(left / 60)} left" if left else ""
 
-    def _shows(self, what: str) -> None:
-        """Shows what runs now: on a terminal at once, in a log that was quiet for long."""
-        self._bar.update(self._task, description=what, count=self._count())
+    def _shows(self) -> None:
+        """Shows how far it is: on a terminal at once, in a log that was quiet for long."""
+        said = "; ".join(filter(None, (self._known(), self._now)))
+        self._bar.update(self._task, description=said, count=self._count())
         quiet = self._console.get_time() - self._printed
-        if not self._console.is_terminal and quiet > _QUIET_S:
-            self._print(Text(f"{self._count()}: {what}"))
+        if not self._console.is_terminal and quiet >= _QUIET_S:
+            self._print(Text(f"{self._count()}: {said}"))
 
     def _print(self, line: Text) -> None:
         """Prints a line of any length; where nobody watches a terminal, with the time of day."""
@@ -107,13 +121,17 @@ class ProgressView(Watcher):
 
 
 class ProgressReport(ProgressView):
-    """Progress of the repeats of a run, of which each that ends is a line."""
+    """Progress of the repeats of a run: the median of each operation of the point that is measured.
+
+    Each repeat that failed or was skipped is a line; with `verbose` each of them is.
+    """
 
     def __init__(self, console: Console, *, total: int, verbose: bool) -> None:
         """Shows progress on `console`, out of `total` repeats of the whole run."""
         super().__init__(console, total=total, verbose=verbose)
         self._total = self._wanted = total
         self._done = self._measured = 0
+        self._times: dict[str, dict[str, list[float]]] = {}  # of each operation, by the point's id
 
     def _begins(self, what: str) -> None:
         self._print(Text(f"... {what}"))
@@ -123,7 +141,11 @@ class ProgressReport(ProgressView):
         self._measured += not event.reused
         self._wanted -= event.reused
         self._advance(self._measured, self._wanted)
-        if self._verbose or not event.reused:
+        taken = self._times.setdefault(event.point.id, {})
+        for operation, value in repeat.labelled_seconds().items():
+            taken.setdefault(operation, []).append(value)
+        failed = repeat.status != "passed" and not event.reused
+        if self._verbose or failed:
             where = f" {event.point.name} repeat {event.index}: "
             error = repeat.error
             said = times(repeat) if error is None else f"{repeat.status}: {error.said}"
@@ -132,6 +154,10 @@ class ProgressReport(ProgressView):
     def _count(self) -> str:
         count, left = f"{self._done:>{len(str(self._total))}}/{self._total}", self._left()
         return f"{count}, {left}" if left else count
+
+    def _known(self) -> str:
+        found = self._times.get(self._point, {}).items()
+        return ", ".join(f"{name} {seconds(statistics.median(values))}" for name, values in found)
 
 
 def times(repeat: Repeat) -> str:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import hashlib
 import json
-import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
@@ -19,6 +17,7 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import files
+from orbax_bench_core.contents import file_of_suite
 from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.interrupts import Late, in_time
 
@@ -122,6 +121,10 @@ def announce(
     """
     if news.state == "INCONCLUSIVE":
         return
+    if news.state == "ACCEPTED":
+        if folder is not None:
+            note_accepted(news, folder)
+        return
     now = datetime.datetime.now(datetime.UTC)
     held: Claim | None = None
     try:
@@ -142,6 +145,13 @@ def announce(
         with contextlib.suppress(OSError):  # at worst it is announced once more
             # Where it was lost, the next run announces it at once.
             held.note(**({"claimed_at": now - 2 * _IN_FLIGHT} if lost else {"delivered": True}))
+
+
+def note_accepted(news: News, folder: files.AnyPath) -> None:
+    """Notes that a suite is in the state ACCEPTED; any other one is announced after it."""
+    with contextlib.suppress(OSError, ImportError):  # at worst a state is announced once more
+        if held := claim(folder, news, datetime.datetime.now(datetime.UTC)):
+            held.note(delivered=True)
 
 
 _TRIES: Final = 20
@@ -188,8 +198,7 @@ class Claim:
 
 def state_file(folder: files.AnyPath, suite: str) -> files.AnyPath:
     """Returns the file of a suite in a folder of run directories."""
-    plain = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:40]
-    return folder / f"notified-{plain}-{hashlib.sha256(suite.encode()).hexdigest()[:8]}.json"
+    return folder / file_of_suite("notified", suite)
 
 
 def claim(folder: files.AnyPath, news: News, now: datetime.datetime) -> Claim | None:
@@ -226,8 +235,8 @@ def _bytes(state: LastState) -> bytes:
     return state.model_dump_json(indent=1).encode()
 
 
-State = Literal["PASS", "INCONCLUSIVE", "REGRESSION", "FAILED"]
-"""State of a suite; INCONCLUSIVE says nothing, so that it changes nothing."""
+State = Literal["PASS", "ACCEPTED", "INCONCLUSIVE", "REGRESSION", "FAILED"]
+"""State of a suite; INCONCLUSIVE changes nothing, and a REGRESSION that is ACCEPTED is not told."""
 
 _MESSAGE_VERSION: Final = 1
 _MOST_LINES: Final = 20

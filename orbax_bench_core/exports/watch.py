@@ -55,16 +55,17 @@ def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watc
         if runs and name not in limits.own and now - runs[0][1].created_at > limits.forget:
             forgotten.append(name)
         else:
-            watched.append(_watched(name, runs, limits, now))
+            watched.append(watch_suite(name, runs, limits, now))
     return Watch(suites=tuple(watched), forgotten=tuple(forgotten), unread=tuple(unread.values()))
 
 
-def _watched(
+def watch_suite(
     name: str,
     runs: Sequence[tuple[RunDirectory, RunInfo]],
     limits: Limits,
     now: datetime.datetime,
 ) -> Watched:
+    """Says whether a suite has reported in time; `runs` are its own, the newest first."""
     within = limits.own.get(name, limits.within)
     if not runs:
         return Watched(

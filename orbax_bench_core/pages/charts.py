@@ -19,14 +19,13 @@ _TICK = 30
 
 def to_svg(chart: Chart) -> str:
     """Returns a chart as a `figure` of HTML; who cannot see it is told what it says."""
-    marks = "".join(_mark(chart, mark) for mark in chart.marks)
     grid = "".join(
         [f'<path class="grid" d="M{10 * at:.0f} 0V{_SIDE}"/>' for at, _ in chart.x.ticks]
         + [f'<path class="grid" d="M0 {_SIDE - 10 * at:.0f}H{_SIDE}"/>' for at, _ in chart.y.ticks]
     )
     drawn = (
         f'<svg viewBox="0 0 {_SIDE} {_SIDE}" preserveAspectRatio="none" aria-hidden="true">'
-        f"{grid}{marks}</svg>"
+        f"{grid}{_marks(chart)}</svg>"
     )
     return (
         f"<figure><figcaption>{inline(chart.title)}</figcaption>"
@@ -36,6 +35,18 @@ def to_svg(chart: Chart) -> str:
         f'<div class="xs">{_ticks(chart.x, "left")}</div></div></div>'
         f"{_under(chart)}</figure>"
     )
+
+
+def to_small_svg(chart: Chart) -> str:
+    """Returns the marks of a chart alone, as an image for a cell of a table."""
+    return (
+        f'<svg class="small" viewBox="0 0 {_SIDE} {_SIDE}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escaped(chart.said)}">{_marks(chart)}</svg>'
+    )
+
+
+def _marks(chart: Chart) -> str:
+    return "".join(_mark(chart, mark) for mark in chart.marks)
 
 
 def _ticks(axis: Axis, side: str, *, flipped: bool = False) -> str:

@@ -6,7 +6,7 @@ Every text is plain, also that of others, but for names in backticks, which are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from orbax_bench_core.pages.numbers import Scale, Ticks
@@ -17,8 +17,8 @@ Role: TypeAlias = Literal["plain", "dim", "good", "bad", "unsure"]
 Tone: TypeAlias = Role | Literal["c1", "c2", "c3", "c4", "c5", "c6", "c7"]
 """Colour of a mark: a meaning, or one of a series of colours that can be told apart."""
 
-Kind: TypeAlias = Literal["text", "number", "code", "prose"]
-"""Content of a column: short texts, numbers, names of others, or sentences."""
+Kind: TypeAlias = Literal["text", "number", "code", "prose", "picture"]
+"""Content of a column: short texts, numbers, names of others, sentences, or small drawings."""
 
 Shape: TypeAlias = Literal["dots", "line", "band", "bar", "whisker", "tick"]
 """Looks of a mark: dots, ticks and a line have a place each; an area, a bar and a whisker two."""
@@ -54,11 +54,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with a role, or with a link to a file next to the page."""
+    """A cell with a role, with a link to a file next to the page, or with a small drawing.
+
+    A page has the drawing in place of the text, which says the same elsewhere. Its axes have no
+    room for ticks.
+    """
 
     text: str
     role: Role = "plain"
     href: str = ""
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +77,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below the headings of their columns, the most important first."""
+    """Rows below the headings of their columns, the most important first.
+
+    Of the columns whose headings are in `filters` a reader of the page chooses one value each.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    filters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses a row that would lose a cell, or shift its cells below other headings."""
@@ -190,6 +199,15 @@ def columns(*headings: str) -> tuple[Column, ...]:
         Column(heading[:-1], _KINDS[heading[-1]]) if heading[-1] in _KINDS else Column(heading)
         for heading in headings
     )
+
+
+def without_pictures(table: Table) -> Table:
+    """Returns a table without its columns of drawings, as a terminal shows it."""
+    kept = [place for place, column in enumerate(table.columns) if column.kind != "picture"]
+    if len(kept) == len(table.columns):
+        return table
+    rows = (replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows)
+    return Table(tuple(table.columns[place] for place in kept), tuple(rows))
 
 
 def as_cell(cell: str | Cell) -> Cell:

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.pages import elements as el
-from orbax_bench_core.pages.charts import to_svg
+from orbax_bench_core.pages.charts import to_small_svg, to_svg
 from orbax_bench_core.pages.escaping import escaped, inline
 
 _RELATIVE: Final = re.compile(r"(?![a-z][a-z0-9+.-]*:)[^/\\]", re.IGNORECASE)
@@ -67,23 +67,62 @@ def _table(table: el.Table) -> str:
         f'<th scope="col" class="{c.kind}">{inline(c.heading)}</th>' for c in table.columns
     )
     bodies, group = [], ""
+    choices = _choices(table)
     for row in table.rows:
         if row.group != group:
             group, across = row.group, len(table.columns)
             label = f'<th scope="rowgroup" colspan="{across}">{inline(group)}</th>'
             bodies.append(f'<tr class="group">{label}</tr>')
         cells = "".join(map(_cell, table.columns, row.cells, range(len(row.cells))))
-        bodies.append(f"<tr{' class=dim' * row.dim}>{cells}</tr>")
+        chosen = "".join(
+            f" data-f{place}={choices[place].index(el.as_cell(row.cells[place]).text)}"
+            for place in choices
+        )
+        bodies.append(f"<tr{' class=dim' * row.dim}{chosen}>{cells}</tr>")
     stacked = ' class="stack"' if len(table.columns) >= _FEWEST_STACKED else ""
     return (
-        f'<div class="wide" tabindex="0"><table{stacked}><thead><tr>{heads}</tr></thead>'
+        f'{_filter(table, choices)}<div class="wide" tabindex="0"><table{stacked}>'
+        f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(bodies)}</tbody></table></div>"
     )
+
+
+def _choices(table: el.Table) -> dict[int, list[str]]:
+    """Returns the values of each column that rows are chosen by, by its place."""
+    return {
+        place: list(dict.fromkeys(el.as_cell(row.cells[place]).text for row in table.rows))
+        for place, column in enumerate(table.columns)
+        if column.heading in table.filters
+    }
+
+
+def _filter(table: el.Table, choices: dict[int, list[str]]) -> str:
+    """Returns a list to choose from for each such column; style sheets alone hide other rows."""
+    lists, rules = [], []
+    for place, values in choices.items():
+        options = "".join(
+            f"<option value={at}>{escaped(value)}</option>" for at, value in enumerate(values)
+        )
+        lists.append(
+            f"<label>{escaped(table.columns[place].heading)} <select class=f{place}>"
+            f'<option value="">all</option>{options}</select></label>'
+        )
+        rules += [
+            f".filter:has(.f{place} [value='{at}']:checked) + .wide "
+            f"[data-f{place}]:not([data-f{place}='{at}'])"
+            for at in range(len(values))
+        ]
+    if not lists:
+        return ""
+    hides = f"<style>{', '.join(rules)} {{ display: none !important; }}</style>"
+    return f'{hides}<div class="filter">{" ".join(lists)}</div>'
 
 
 def _cell(column: el.Column, given: str | el.Cell, place: int) -> str:
     cell = el.as_cell(given)
     text = f"<code>{escaped(cell.text)}</code>" if column.kind == "code" else inline(cell.text)
+    if cell.chart is not None:
+        text = to_small_svg(cell.chart)
     if _RELATIVE.match(cell.href):
         text = f'<a href="{html.escape(cell.href)}">{text}</a>'
     looks = f'class="{column.kind}{"" if cell.role == "plain" else f" {cell.role}"}"'

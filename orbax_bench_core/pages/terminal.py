@@ -69,6 +69,7 @@ def _print(elements: Iterable[el.Element], console: Console, *, most: int | None
 
 def _print_table(table: el.Table, console: Console, most: int | None) -> None:
     """Prints each group of rows below its name, and of a long table only the beginning."""
+    table = el.without_pictures(table)
     rows = table.rows if most is None else table.rows[:most]
     shown = [tuple(column.heading for column in table.columns), *(row.cells for row in rows)]
     texts = [[el.as_cell(cell).text for cell in cells] for cells in zip(*shown, strict=True)]

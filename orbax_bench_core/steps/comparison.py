@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from orbax_bench_core.analysis.acceptance import standing, with_acceptance
 from orbax_bench_core.analysis.verdicts import (
     Evidence,
     GoingOn,
@@ -167,11 +168,13 @@ class Comparison(Experiment):
         """Writes the reports, and shows the verdicts."""
         from orbax_bench_core.steps.reporting import publish
 
-        verdicts = self.verdicts
-        assert verdicts is not None
+        assert self.verdicts is not None
+        verdicts = self.verdicts = with_acceptance(self.verdicts, str(run.root))
         publish(run)
         page = publish_verdicts(run, verdicts)
         self.show(verdicts_document(verdicts, str(run.root)))
+        if known := standing(verdicts, str(run.root)):
+            self.show(known.said)
         self.show(f"Page: {page}")
         return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
 

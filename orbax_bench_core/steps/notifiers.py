@@ -109,12 +109,34 @@ class Notifiers:
         renews: bool = True,
     ) -> State:
         """Tells in what state a comparison leaves its suite; `renews` is of the morning page."""
+        from orbax_bench_core.analysis.acceptance import standing
+
         word = found.word if found.outcome.word else "PASS"  # a study is an answer
         state: State = "FAILED" if code in _FAILURES else word
+        known = standing(found, directory) if state == "REGRESSION" else None
+        if state == "REGRESSION" and found.accepted:
+            state = "ACCEPTED"
         if not found.exploratory:
-            lines = (*_lines(found), *lacking)
+            lines = (*_lines(found), *([known.said] if known else []), *lacking)
             self._announce(state, found.suite, directory, found.judged_at, lines, renews=renews)
         return state
+
+    def accepted(self, suite: str, directory: str) -> None:
+        """Notes that a regression is known, so that the webhook hears of it when it grows."""
+        from orbax_bench_core.exports.notifications import News, note_accepted, state_file
+
+        folder = _path(self.states) if self.states else _path(directory).parent
+        if state_file(folder, suite).exists():  # of others nobody is told
+            info = RunDirectory(directory).read_info()
+            news = News(
+                suite=suite,
+                state="ACCEPTED",
+                run_id=info.run_id,
+                directory=directory,
+                begun=info.created_at,
+            )
+            note_accepted(news, folder)
+        self.renew_site(directory)
 
     def ended(
         self,

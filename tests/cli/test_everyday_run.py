@@ -42,7 +42,7 @@ def run(orbax_bench, tmp_path, monkeypatch):
 
 
 def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path):
-    done = run({"save_s": [0.02, 0.03]})
+    done = run({"save_s": [0.02, 0.03]}, "--verbose")
     stamped = re.findall(r"^\d\d:\d\d:\d\d [1-4]/4.* ✓ Scripted", done.out, re.MULTILINE)
     assert (done.code, len(stamped)) == (0, 4)
     quiet = run({"save_s": [0.02, 0.03]}, "--quiet", repeats=3)

@@ -47,13 +47,14 @@ def undecided(make_operation):
 
 @pytest.fixture
 def log(points):
-    """Returns what is printed of events where there is no terminal."""
+    """Returns what is printed of events where there is no terminal; `step_s` lie between them."""
 
-    def show(*events, **options):
-        file = io.StringIO()
-        console = Console(file=file, width=80, get_time=lambda: 0.0, get_datetime=lambda: NOON)
+    def show(*events, step_s=0.0, **options):
+        file, now = io.StringIO(), [0.0]
+        console = Console(file=file, width=80, get_time=lambda: now[0], get_datetime=lambda: NOON)
         with LiveVerdicts(console, points, GATE, **options) as live:
             for event in events:
+                now[0] += step_s
                 live(event)
         lines = file.getvalue().splitlines(keepends=True)
         assert all(line.startswith("13:02:11 ") for line in lines)
@@ -68,7 +69,7 @@ def terminal(points):
 
     def show(happen, points=points):
         file = io.StringIO()
-        console = Console(file=file, width=120, force_terminal=True, get_time=lambda: 0.0)
+        console = Console(file=file, width=160, force_terminal=True, get_time=lambda: 0.0)
         with LiveVerdicts(console, points, GATE) as live:
             happen(live)
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue()).replace("\r", "\n")
@@ -88,10 +89,19 @@ def test_operations_are_those_that_were_measured_although_times_were_settled_bef
     assert log(PairJudged(verdict=verdict)).startswith("? INCONCLUSIVE 20/20 save_restore")
 
 
-def test_every_look_is_a_line_in_a_log(log, judge, undecided):
-    verdicts = (judge(0, undecided()), judge(1), judge(0))
+def test_a_point_is_a_line_in_a_log_when_it_is_done_or_at_the_end(log, judge, undecided):
+    verdicts = (judge(0, undecided()), judge(2, undecided()), judge(1), judge(0))
     text = log(*(PairJudged(verdict=verdict) for verdict in verdicts))
-    assert [line.split()[1] for line in text.splitlines()] == ["INCONCLUSIVE", "PASS", "PASS"]
+    assert [line.split()[1] for line in text.splitlines()] == ["PASS", "PASS", "INCONCLUSIVE"]
+
+
+def test_a_log_gets_a_line_every_30_s_with_what_the_last_look_found(log, points, judge, undecided):
+    begins = Progress(point=points[0], index=3, arm="baseline", block=0)
+    look = PairJudged(verdict=judge(0, undecided(low=0.95, high=1.17, operations=10), blocks=5))
+    now = f"baseline, block 0, operation 4 of 4 {points[0].name}"
+    first, second, _ = log(*[begins] * 3, look, *[begins] * 2, step_s=10).splitlines()
+    assert first == f"0/3 points done: first look after 10 operations of each arm; {now}"
+    assert second == f"0/3 points done: save +6 % (-5 to +17 %); {now}"
 
 
 def test_a_failed_point_says_why(log, judge, undecided):
@@ -138,9 +148,9 @@ def test_a_terminal_shows_what_runs_now(terminal, points, make_record):
         live._bar.refresh()
 
     text = terminal(happen)
-    assert "0 of 3 points are done" in text
-    assert f"baseline, warm-up {points[1].name}" in text
-    assert f"candidate, block 2, operation 4 of 4 {points[1].name}" in text
+    known = "0/3 points done ━━━━━━━━━━━━ first look after 10 operations of each arm; "
+    assert f"{known}baseline, warm-up {points[1].name}" in text
+    assert f"{known}candidate, block 2, operation 4 of 4 {points[1].name}" in text
 
 
 @pytest.mark.parametrize("word", ["PASS", "REGRESSION"])

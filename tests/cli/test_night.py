@@ -73,6 +73,19 @@ def test_a_night_that_is_killed_is_tried_again_and_told_once(one_night, webhook,
 
 
 @pytest.mark.slow
+def test_a_known_regression_is_silent(one_night, orbax_bench, webhook, tmp_path):
+    slower = {"candidate": "load_s: 0.03"}
+    assert one_night(**slower).code == 3
+    accepted = orbax_bench("accept", tmp_path / "runs", "nightly", "--reason", "issue 1234")
+    assert (accepted.code, accepted.err) == (0, "")
+    assert one_night(**slower).code == 0
+    assert webhook.states == ["REGRESSION"]
+    ending = (newest(tmp_path) / "ending.md").read_text()
+    assert "ACCEPTED" in ending
+    assert "issue 1234" in ending
+
+
+@pytest.mark.slow
 def test_a_mistake_is_not_tried_again_and_says_what_it_is(one_night, webhook):
     done = one_night(text="suite_name: nightly\nbenchmarks: []\n")
     assert (done.code, "tried again" in done.err) == (2, False)

@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -16,16 +17,16 @@ NOON = datetime.datetime(2026, 1, 1, 13, 2, 11, tzinfo=datetime.UTC)
 
 @pytest.fixture
 def show(make_point):
-    """Returns what is printed of repeats, before each of which the clock goes on for a minute."""
+    """Returns what is printed of repeats, before each of which the clock goes on."""
 
-    def run(*happened, verbose=False, total=10, **terminal):
+    def run(*happened, verbose=False, total=10, step_s=60, **terminal):
         file, now = io.StringIO(), [0.0]
         console = Console(
             file=file, width=80, get_time=lambda: now[0], get_datetime=lambda: NOON, **terminal
         )
         with ProgressReport(console, total=total, verbose=verbose) as report:
             for one in happened:
-                now[0] += 60
+                now[0] += step_s
                 known = isinstance(one, Retry)
                 report(one if known else Progress(point=make_point(label="a=[1]"), **one))
         return file.getvalue()
@@ -33,29 +34,28 @@ def show(make_point):
     return run
 
 
-def test_a_repeat_that_passed_is_one_line_with_its_times(show, make_record):
-    repeat = repeat_over({0: make_record(times={"save": 0.5, "load": 2.0})}, 1)
-    assert show({"index": 3, "repeat": repeat}) == (
-        "13:02:11  1/10 ✓ save_restore[a=[1]] repeat 3: save 500 ms, load 2 s\n"
-    )
+def test_a_log_gets_a_line_every_30_s_with_what_is_known_and_the_time_left(show, make_record):
+    """The median so far; what an earlier run has measured counts, but for the pace."""
+    took = [repeat_over({0: make_record(times={"save": each / 10})}, 1) for each in range(1, 8)]
+    reused = [{"index": index, "repeat": took[index], "reused": True} for index in range(4)]
+    new = [{"index": index, "repeat": took[index]} for index in range(4, 7)]
+    assert show(*reused, *new, step_s=15).splitlines() == [
+        "13:02:11  2/10: save 150 ms",
+        "13:02:11  4/10: save 250 ms",
+        "13:02:11  6/10, 1 min left: save 350 ms",
+    ]
 
 
-def test_the_time_left_is_told_by_what_was_measured_now(show, make_record):
-    repeat = repeat_over({0: make_record()}, 1)
-    before = [{"index": index, "repeat": repeat, "reused": True} for index in range(4)]
-    new = [{"index": index, "repeat": repeat} for index in range(4, 7)]
-    counts = [line.split(" ✓")[0] for line in show(*before, *new).splitlines()]
-    assert counts == ["13:02:11  5/10", "13:02:11  6/10, 4 min left", "13:02:11  7/10, 3 min left"]
-
-
-def test_a_log_that_was_quiet_for_long_says_how_far_it_is(show):
-    assert show({"index": 3}) == "13:02:11  0/10: repeat 3 save_restore[a=[1]]\n"
-
-
-def test_times_are_those_of_the_slowest_host(show, make_record):
+def test_a_line_names_what_runs_and_the_slowest_host_makes_the_time(show, make_record):
     hosts = {host: make_record(host=host, times={"save": 1.0 + host}) for host in range(2)}
-    text = show({"index": 0, "repeat": repeat_over(hosts, 2)})
-    assert "repeat 0: save 2 s\n" in text
+    text = show({"index": 0, "repeat": repeat_over(hosts, 2)}, {"index": 1})
+    assert text.endswith("13:02:11  1/10: save 2 s; repeat 1 save_restore[a=[1]]\n")
+
+
+def test_verbose_has_a_line_for_each_repeat(show, make_record):
+    repeat = repeat_over({0: make_record(times={"save": 0.5, "load": 2.0})}, 1)
+    said = "13:02:11  1/10 ✓ save_restore[a=[1]] repeat 3: save 500 ms, load 2 s\n"
+    assert show({"index": 3, "repeat": repeat}, verbose=True) == said
 
 
 def test_a_repeat_that_failed_says_why(show, make_record):
@@ -63,10 +63,6 @@ def test_a_repeat_that_failed_says_why(show, make_record):
     repeat = repeat_over({0: make_record(status="failed", error=error)}, 1)
     text = show({"index": 0, "repeat": repeat})
     assert "✗ save_restore[a=[1]] repeat 0: failed: ValueError: [no]\n" in text
-
-
-def test_a_repeat_of_an_earlier_run_is_counted_and_not_shown(show, make_record):
-    assert show({"index": 0, "repeat": repeat_over({0: make_record()}, 1), "reused": True}) == ""
 
 
 @pytest.mark.parametrize(("index", "what"), [(None, "warm-up"), (4, "repeat 4")])
@@ -85,7 +81,12 @@ def test_a_terminal_shows_what_runs_in_one_line_and_keeps_whole_lines(show, make
     error = ErrorInfo(type="ValueError", message="long " * 40 + "end")
     failed = repeat_over({0: make_record(status="failed", error=error)}, 1)
     terminal = {"force_terminal": True, "color_system": None, "total": 120}
-    text = show({"index": 0, "repeat": failed}, {"index": 1}, **terminal)
+    passed = repeat_over({0: make_record(times={"save": 0.5})}, 1)
+    happened = ({"index": 0, "repeat": failed}, {"index": 1, "repeat": passed}, {"index": 2})
+    text = show(*happened, **terminal)
     assert "  1/120 ✗ save_restore[a=[1]] repeat 0: failed: ValueError: " in text
     assert "long end\n" in text
-    assert "repeat 1 save_restore[a=[1]]" in text
+    assert re.search(
+        r"  2/120, 2.0 h left \S* *save 500 ms; repeat 2 save_restore\[a=\[1\]\]", text
+    )
+    assert "✓" not in text

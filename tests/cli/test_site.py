@@ -1,8 +1,11 @@
 """`orbax-bench site`, and runs that write its page again."""
 
+import re
+
 import pytest
 
 from orbax_bench_core.steps import Notifiers
+from tests.exports.site.conftest import make_suite  # noqa: F401 - fixture
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
 
 
@@ -21,11 +24,34 @@ def test_the_page_lies_in_the_folder_of_the_runs(site, make_nightly, tmp_path):
     make_nightly([1.0, 1.0], blocks=1)
     done = site(".")
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines() == [
-        "? not judged a suite: 2 runs, 2026-03-02",
-        "Page: ./index.html",
-    ]
+    assert "a suite  ? not judged  save +1 %  2026-03-02, 2 runs" in done.out
+    assert done.out.endswith("\nNone of 1 suite needs you\nPage: ./index.html\n")
     assert "day001" in page_of(tmp_path)
+
+
+@pytest.mark.slow
+def test_who_needs_a_person_comes_first_and_a_pass_last(site, make_suite, tmp_path):
+    """Three suites: one that passes, one that is slower, and one of which nobody has heard."""
+    make_suite(tmp_path, "as fast", [1.0] * 4, judged=1)
+    make_suite(tmp_path, "slower", [1.0, 1.0, 1.6, 1.6], judged=3)
+    make_suite(tmp_path, "silent", [1.0] * 4, ago=80, judged=1)
+    done = site(".")
+    rows = [line.split() for line in done.out.splitlines()[1:4]]
+    assert [row[:3] for row in rows] == [
+        ["slower", "✗", "REGRESSION"],
+        ["silent", "✗", "NO"],
+        ["as", "fast", "✓"],
+    ]
+    assert re.search(r"save \+(59|60|61) %  [\d-]+, 2 runs  4 h ago", done.out)
+    assert "3 days ago" in done.out
+    assert "\n2 of 3 suites need you\n" in done.out
+    [command] = [line for line in done.out.splitlines() if line.startswith("Next: ")]
+    assert re.fullmatch("Next: orbax-bench compare .*/slower-03", command)
+    page = page_of(tmp_path)
+    assert "<h1>2 of 3 suites need you</h1>" in page
+    assert page.index(">slower</a>") < page.index(">silent</a>") < page.index(">as fast</a>")
+    assert "silent</code>: ✗ NO REPORT: it has reported last with the run of " in page
+    assert 'aria-label="4 runs against the baseline: ' in page
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.history import history_document
 from orbax_bench_core.analysis.recovery import Recovery, recovery_document
 from orbax_bench_core.analysis.releases import ReleaseSearch, search_document
 from orbax_bench_core.analysis.verdicts import verdicts_document
+from orbax_bench_core.exports.site import write_site
 from orbax_bench_core.limits import PROBES, limits_document
 from orbax_bench_core.lineage import Finding, lineage_document
 from orbax_bench_core.pages import to_html
@@ -17,6 +18,7 @@ from orbax_bench_core.plan import plan_source, plans_document, read_source
 from orbax_bench_core.plan.goodput import Job, goodput_document, plan_goodput
 from tests.analysis.async_study.conftest import eventful, study_of  # noqa: F401
 from tests.analysis.history.conftest import build, changed  # noqa: F401
+from tests.exports.site.conftest import make_suite  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves  # noqa: F401
 from tests.support.browser import headless
 from tests.support.limits import made_up
@@ -25,7 +27,7 @@ from tests.support.verdicts import build_eventful
 
 pytestmark = pytest.mark.nightly
 
-DRAWN = ["recovery", "history", "study", "bisect", "verdicts"]
+DRAWN = ["recovery", "history", "study", "bisect", "verdicts", "site"]
 """Answers with a drawing; the others have a table."""
 NAMES = [*DRAWN, "plan", "goodput", "limits", "lineage"]
 WIDTHS = [1280, 500, 360]
@@ -149,7 +151,7 @@ def documents():
 
 
 @pytest.fixture
-def files(once, tmp_path_factory, changed, eventful):
+def files(once, tmp_path_factory, changed, eventful, make_suite):
     """A page of each answer, as files by name."""
 
     def make():
@@ -164,7 +166,10 @@ def files(once, tmp_path_factory, changed, eventful):
         for name, document in made.items():
             found[name] = folder / f"{name}.html"
             found[name].write_text(to_html(document), encoding="utf-8")
-        return found
+        make_suite(folder, "a suite", [1.0] * 8, judged=1, blocks=3)
+        make_suite(folder, "a slower one", [1.0, 1.0, 1.6], judged=1)
+        write_site([str(folder)], str(folder))
+        return found | {"site": folder / "index.html"}
 
     return once("pages of answers for a browser", make)
 
@@ -175,7 +180,7 @@ def files(once, tmp_path_factory, changed, eventful):
 def test_a_page_fits_and_shows_the_answer_first(browser, files, name, width, dark):
     browser.open(files[name], width=width, dark=dark)
     assert browser.run("document.querySelector('h1').getBoundingClientRect().top") < 200
-    first = ".chart" if name in DRAWN else "table"
+    first = ".chart, .small" if name in DRAWN else "table"
     assert browser.run(f"document.querySelector('{first}').getBoundingClientRect().top") < 400
     browser.run(FOLDED)
     assert browser.run(OVERFLOW) == 0
@@ -214,3 +219,15 @@ def test_keys_reach_every_fold_and_a_picture_is_told(browser, files):
     assert set(names) <= reached
     told = browser.run("document.querySelector('[role=img]').getAttribute('aria-label')")
     assert told.replace("\xa0", " ") == "57 % at 1M parameters"
+
+
+def test_runs_are_chosen_by_suite_and_state_without_a_script(browser, files):
+    browser.open(files["site"])
+    rows = "[...document.querySelectorAll('.filter + .wide tbody tr')]"
+    seen = (
+        f"{rows}.filter(each => each.getClientRects().length).map(each => each.cells[1].innerText)"
+    )
+    assert set(browser.run(seen)) == {"a suite", "a slower one"}
+    browser.run("document.querySelector('.filter select').value = '1'")
+    chosen = browser.run("document.querySelector('.filter select').selectedOptions[0].textContent")
+    assert set(browser.run(seen)) == {chosen}

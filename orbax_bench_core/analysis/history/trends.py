@@ -1,41 +1,57 @@
-"""Trends of many suites as small plots, for the morning page."""
+"""Trends of a suite as small drawings, for the morning page."""
 
 import itertools
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from orbax_bench_core import document as doc
+from orbax_bench_core import pages
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
-from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
+from orbax_bench_core.analysis.history.model import History, PastSeries
 
 _MOST_SERIES: Final = 20
-_TREND_HEIGHT: Final = 2.6
+_MOST: Final = 3.0
+"""Ratio at which a drawing ends: one value far out does not flatten the others."""
 _VERSIONS: Final = frozenset({"commit", "image"})
-"""Versions that may differ every night, and are told only beside a change."""
+"""Versions that may differ every night, and are told only next to a change."""
 
 
-def trends_table(histories: Mapping[str, History], keys: Mapping[str, str]) -> doc.Table | None:
-    """Returns the series of suites as small plots, those that changed first."""
-    groups = [_group(history, suite, keys[suite]) for suite, history in histories.items()]
-    columns = (
-        doc.Column("series"),
-        doc.Column("runs", "number"),
-        doc.Column("latest", "number"),
-        doc.Column("last change", "fixed"),
-    )
-    shown = tuple(group for group in groups if group.rows)
-    return doc.Table(columns, groups=shown, plots="run by run") if shown else None
+def trends_of(history: History, margin: Callable[[str], float]) -> tuple[pages.Element, ...]:
+    """Returns the series of a suite that decide, those that changed first, and each change.
 
-
-def _group(history: History, suite: str, key: str) -> doc.Group:
+    `margin` gives the slow-down of an operation that its verdicts rule out, such as 0.15.
+    """
     every = [series for series in words.shown(history, every=False) if len(series.runs) > 1]
-    rows = tuple(_row(series) for series in every[:_MOST_SERIES])
-    more = len(every) - len(rows)
-    said = f"{more} more series: `orbax-bench history` shows them."
-    remarks = [doc.Paragraph(said, "dim")] if more else []
-    return doc.Group(label=doc.Span(suite), rows=rows, remarks=tuple(remarks), key=key)
+    columns = (
+        *pages.columns("operation`", "of", "runs#", "latest#", "last change#"),
+        pages.Column("trend", "picture"),
+    )
+    rows = (_row(series, margin(series.operation)) for series in every[:_MOST_SERIES])
+    more = len(every) - _MOST_SERIES
+    return (
+        pages.Text(
+            items=tuple(line for each in every for line in words.excesses(each)), role="bad"
+        ),
+        pages.Table(columns, tuple(rows)),
+        pages.Text(f"{more} more series: `orbax-bench history` shows them." if more > 0 else ""),
+        *(element for each in every for element in _changes(each)),
+    )
+
+
+def worst(history: History) -> PastSeries | None:
+    """Returns the series that decides and whose latest run is the slowest; None of no run."""
+    latest = max((run.began_at for each in history.series for run in each.runs), default=None)
+    shown = words.shown(history, every=False)
+    current = [each for each in shown if each.runs[-1].began_at == latest] or shown
+    return max(current, key=lambda each: _relative(each)[-1], default=None)
+
+
+def latest(series: PastSeries) -> str:
+    """Returns what the last run measured: `save +62 %`, or `save 24 ms` of a run without arms."""
+    value = series.runs[-1].value
+    said = pages.change(value) if series.kind == "ratio" else pages.seconds(value)
+    return f"{series.operation} {said}"
 
 
 def what_ran_in(history: History) -> dict[str, str]:
@@ -45,77 +61,77 @@ def what_ran_in(history: History) -> dict[str, str]:
     }
 
 
-def _row(series: PastSeries) -> doc.Row:
-    name = f"{series.operation} of {series.point}"
-    last = series.changes[-1] if series.changes else None
-    changed = doc.Span("–")
-    if last is not None:
-        changed = doc.Span(words.effect(last), "bad" if last.effect > 0 else "good")
-    return doc.Row(
-        (
-            doc.Cell(doc.Span(name), notes=(*words.excesses(series), *_steps(series))),
-            str(len(series.runs)),
-            words.level(series, series.runs[-1].value),
-            changed,
-        ),
-        plot=trend_plot(series),
-    )
+def trend(series: PastSeries, margin: float) -> pages.Chart:
+    """Returns the runs of a series against the baseline, with the margin as a band.
 
-
-def _steps(series: PastSeries) -> Iterator[str]:
-    """Yields each change with what ran differently since, and how to ask whether it is one."""
-    for change in series.changes:
-        with_it = "; ".join(change.differs) or "nothing that is recorded differs"
-        when = words.day(series.runs[change.index].began_at)
-        yield f"{when} {words.effect(change)}: {with_it}; {words.asking(change)}"
-
-
-def trend_plot(series: PastSeries) -> doc.Plot:
-    """Returns every run as a dot, the level between changes, and where another release ran."""
-    runs, scale = series.runs, _scale([run.value for run in series.runs])
-    across = [100 * (place + 0.5) / len(runs) for place in range(len(runs))]
-
-    def down(value: float) -> float:
-        return 90 - 0.8 * scale.place(value)
-
-    marks = []
-    for place, (before, now) in enumerate(itertools.pairwise(runs), start=1):
-        differs = [each for each in differences(now.ran, before.ran) if not _nightly(each)]
-        if differs:
-            told = f"{words.day(now.began_at)}: {'; '.join(differs)}"
-            marks.append(doc.Mark("ticks", ((100 * place / len(runs), 0),), "dim", told))
-    start = 0
-    for part in series.parts:
-        level = down(statistics.median(run.value for run in part))
-        ends = (100 * start / len(runs), 100 * (start + len(part)) / len(runs))
-        marks.append(doc.Mark("line", ((ends[0], level), (ends[1], level)), "plain"))
-        start += len(part)
-    for change in series.changes:
-        told = f"{words.day(runs[change.index].began_at)}: {words.effect(change)}"
-        tone: doc.Role = "bad" if change.effect > 0 else "good"
-        marks.append(doc.Mark("ticks", ((100 * change.index / len(runs), 0),), tone, told))
-    for centre, run in zip(across, runs, strict=True):
-        marks.append(doc.Mark("dots", ((centre, down(run.value)),), "bar", _told(series, run)))
-    ends_at = f"{words.level(series, runs[0].value)} to {words.level(series, runs[-1].value)}"
-    return doc.Plot(f"{len(runs)} runs, {ends_at}", tuple(marks), height=_TREND_HEIGHT)
-
-
-def _scale(values: Sequence[float]) -> doc.Scale:
-    """Returns a scale of all values but single ones far from those around them.
-
-    A step that lasts is no outlier, and neither is the last value: it may be the first of one.
+    The scale is that of what matters: it shows at least twice the margin on each side, so that
+    what no verdict would call slower is flat. Seconds are shown against their median.
     """
-    around = [
-        statistics.median(values[max(place - 1, 0) : place + 2]) for place in range(len(values))
+    values = _relative(series)
+    low = min(1 / (1 + 2 * margin), max(1 / _MOST, min(values)))
+    high = max(1 + 2 * margin, min(_MOST, max(values)))
+    start, end = -0.5, len(values) - 0.5
+    marks = [
+        pages.Mark("band", ((start, 1 / (1 + margin)), (end, 1 + margin)), "dim"),
+        *_steps(series, low, high),
+        pages.Mark("line", tuple(enumerate(values)), "c1"),
+        pages.Mark("dots", ((len(values) - 1, values[-1]),), "c1"),
     ]
-    return doc.Scale.of([value] for value in [*around, values[-1]])
+    ends = " to ".join(pages.change(value) for value in (min(values), max(values)))
+    against = "the baseline" if series.kind == "ratio" else "their median"
+    said = (
+        f"{pages.count(len(values), 'run')} against {against}: {ends}, the latest "
+        f"{pages.change(values[-1])}; the margin is {pages.percent(margin)}"
+    )
+    across = pages.Axis("", pages.Scale(start, end, log=False), ())
+    return pages.Chart("", said, across, pages.Axis("", pages.Scale(low, high), ()), tuple(marks))
+
+
+def _relative(series: PastSeries) -> list[float]:
+    values = [run.value for run in series.runs]
+    middle = 1.0 if series.kind == "ratio" else statistics.median(values)
+    return [value / middle for value in values]
+
+
+def _steps(series: PastSeries, low: float, high: float) -> Iterator[pages.Mark]:
+    """Yields a line where another release ran, and a coloured one where the level changed."""
+    for place, (before, now) in enumerate(itertools.pairwise(series.runs), start=1):
+        if any(not _nightly(each) for each in differences(now.ran, before.ran)):
+            yield pages.Mark("line", ((place - 0.5, low), (place - 0.5, high)), "dim", dashed=True)
+    for change in series.changes:
+        at = change.index - 0.5
+        yield pages.Mark("line", ((at, low), (at, high)), "bad" if change.effect > 0 else "good")
 
 
 def _nightly(difference: str) -> bool:
     return difference.partition(":")[0] in _VERSIONS
 
 
-def _told(series: PastSeries, run: PastRun) -> str:
-    ran = words.release_and_code(run) or run.code
-    value, around = words.value_of(series, run), words.around(series, run)
-    return f"{words.day(run.began_at)}: {value} ({around}), {ran}"
+def _row(series: PastSeries, margin: float) -> pages.Row:
+    last = series.changes[-1] if series.changes else None
+    drawn = trend(series, margin)
+    return pages.Row(
+        (
+            series.operation,
+            series.point,
+            str(len(series.runs)),
+            words.level(series, series.runs[-1].value),
+            "–"
+            if last is None
+            else pages.Cell(words.effect(last), "bad" if last.effect > 0 else "good"),
+            pages.Cell(drawn.said, chart=drawn),
+        )
+    )
+
+
+def _changes(series: PastSeries) -> Iterator[pages.Element]:
+    """Yields each change with what ran differently since, and how to ask whether it is one."""
+    for change in series.changes:
+        with_it = "; ".join(change.differs) or "nothing that is recorded differs"
+        when = words.day(series.runs[change.index].began_at)
+        what = f"{series.operation} of {pages.code(series.point)}"
+        said = f"{when}, {what}: {words.effect(change)}; {with_it}."
+        if change.question:
+            yield pages.Code(change.question, f"{said} This asks whether it is one:")
+        else:
+            yield pages.Text(f"{said} {words.asking(change)}")

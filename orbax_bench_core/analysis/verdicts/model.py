@@ -186,6 +186,7 @@ class VerdictReport(ResultModel):
         left_out: Files among the records that are no records of the run, a line each.
         exploratory: That the rules are not those of the run, in one line; empty when they are.
         not_alone: Repeats that were measured while others were on the same machine.
+        accepted: Whether it is a regression that was known and accepted when it was judged.
         judged_at: When, UTC.
     """
 
@@ -204,6 +205,7 @@ class VerdictReport(ResultModel):
     left_out: tuple[str, ...] = ()
     exploratory: str = ""
     not_alone: int = 0
+    accepted: bool = pydantic.Field(default=False, exclude_if=lambda found: not found)
     judged_at: datetime.datetime
 
     @property
@@ -244,6 +246,7 @@ class VerdictReport(ResultModel):
             exploratory=bool(self.exploratory),
             only_warns=self.only_warns,
             lacks_operations=self.lacks_operations,
+            accepted=self.accepted,
         )
 
     @property

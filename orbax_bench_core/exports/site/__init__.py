@@ -1,4 +1,4 @@
-"""Morning page of past runs: latest verdict of each suite, trends, every run, at one address."""
+"""Morning page of past runs: which suites need a person, trends, every run, at one address."""
 
 from orbax_bench_core.exports.site.gathering import Cards as Cards
 from orbax_bench_core.exports.site.gathering import gather as gather

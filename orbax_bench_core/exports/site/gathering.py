@@ -12,17 +12,21 @@ import datetime
 import glob
 import gzip
 import hashlib
+import itertools
 import json
+import math
+import statistics
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
-from orbax_bench_core.analysis import async_study, recovery, soak
+from orbax_bench_core.analysis import acceptance, async_study, recovery, soak
 from orbax_bench_core.analysis.best import best_line, read_best
 from orbax_bench_core.analysis.history import History, PastOperation, history, measured_in
 from orbax_bench_core.analysis.verdicts import headline, read_verdicts
 from orbax_bench_core.baselines import FoundRun, found_in, runs_below
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.exports import watch
 from orbax_bench_core.files import (
     MAX_BYTES,
     AnyPath,
@@ -74,6 +78,9 @@ class Site:
 
     nights: tuple[SiteRun, ...]  # the runs, the newest first
     histories: dict[str, History]  # the history of each suite that has one, by its name
+    # what an acceptance says of the verdict of the newest run, by suite; none where there is none
+    standings: dict[str, acceptance.Standing]
+    silent: dict[str, str]  # what is known of each suite that has not reported in time, by name
     unread: tuple[str, ...]  # what could not be read, a line each
     older: int  # number of runs that are older than those
     made_at: datetime.datetime  # when it was collected, UTC
@@ -103,6 +110,10 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
             kept.append((directory, info))
         newer[info.suite_name] += 1
     nights = [_night(directory, info, unread) for directory, info in kept]
+    made_at = datetime.datetime.now(datetime.UTC)
+    by_suite: dict[str, list[tuple[RunDirectory, RunInfo]]] = {}
+    for directory, info in kept:
+        by_suite.setdefault(info.suite_name, []).append((directory, info))
     of_suites: dict[str, list[FoundRun]] = {}
     for directory, info in reversed(kept):
         run = found_in(directory, info)
@@ -111,10 +122,57 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
     return Site(
         nights=tuple(nights),
         histories={name: history(found, read=read) for name, found in of_suites.items()},
+        standings={
+            name: known
+            for name, found in by_suite.items()
+            if (known := _standing(found[0][0])) is not None
+        },
+        silent={
+            name: said
+            for name, found in by_suite.items()
+            if (said := _silence(name, found, made_at))
+        },
         unread=tuple(dict.fromkeys(unread)),
         older=len(runs) - len(kept),
-        made_at=datetime.datetime.now(datetime.UTC),
+        made_at=made_at,
     )
+
+
+def _standing(run: RunDirectory) -> acceptance.Standing | None:
+    try:
+        return acceptance.standing(read_verdicts(run), str(run.root))
+    except (UserError, OSError):
+        return None  # it has no verdicts, or the page names it among what cannot be read
+
+
+_FEWEST: Final = 3
+"""Runs from which on the usual time between them is known."""
+_PAST: Final = 10
+"""Times between runs that say what is usual."""
+_WITHIN: Final = datetime.timedelta(hours=26)
+_STALLED: Final = datetime.timedelta(hours=1)
+_FORGET: Final = datetime.timedelta(days=30)
+
+
+def _silence(
+    name: str, runs: Sequence[tuple[RunDirectory, RunInfo]], now: datetime.datetime
+) -> str:
+    """Returns why a suite has not reported in time; empty if it has, or is not expected to.
+
+    It is expected within twice the usual time between its runs, 26 hours at least, and until it was
+    silent for 30 days. A run that hangs is told also of a suite whose usual time is not known.
+    """
+    begun = [info.created_at for _, info in runs]
+    gaps = [later - earlier for later, earlier in itertools.pairwise(begun[: _PAST + 1])]
+    within = _FORGET
+    if len(runs) >= _FEWEST:
+        hours = math.ceil(2 * statistics.median_low(gaps) / datetime.timedelta(hours=1))
+        within = max(_WITHIN, datetime.timedelta(hours=hours))
+    limits = watch.Limits(within=within, own={}, stalled=_STALLED, forget=max(_FORGET, 2 * within))
+    if now - begun[0] > limits.forget:
+        return ""
+    found = watch.watch_suite(name, runs, limits, now)
+    return "" if found.well else found.said
 
 
 def _night(directory: RunDirectory, info: RunInfo, unread: list[str]) -> SiteRun:

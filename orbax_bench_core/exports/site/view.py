@@ -1,172 +1,225 @@
-"""Document of a morning page."""
+"""Document of a morning page: which suites need a person, and why."""
 
+import dataclasses
+import datetime
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.history import trends_table, what_ran_in
-from orbax_bench_core.errors import UserError
+from orbax_bench_core import pages
+from orbax_bench_core.analysis.acceptance import Standing
+from orbax_bench_core.analysis.history import latest, trend, trends_of, what_ran_in, worst
+from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
 from orbax_bench_core.files import AnyPath, place, read_json, write_atomically
 
-_MARKS: Final[Mapping[str, tuple[str, doc.Role]]] = {
-    "REGRESSION": ("✗", "bad"),
-    "LEAK": ("✗", "bad"),
-    "not back": ("✗", "bad"),
-    "failed": ("✗", "bad"),
-    "PASS": ("✓", "good"),
-    "INCONCLUSIVE": ("?", "unsure"),
-    "COMPARED": ("✓", "plain"),
-    "not judged": ("?", "unsure"),
-    "incomplete": ("…", "unsure"),
-    "running": ("…", "plain"),
-    "complete": ("✓", "plain"),
+_SILENT: Final = "NO REPORT"
+_ACCEPTED: Final = "ACCEPTED"
+_ROLES: Final[dict[str, pages.Role]] = {
+    "REGRESSION": "bad",
+    "LEAK": "bad",
+    "not back": "bad",
+    "failed": "bad",
+    "incomplete": "bad",
+    _SILENT: "bad",
+    "INCONCLUSIVE": "unsure",
+    "not judged": "unsure",
+    "running": "plain",
+    "COMPARED": "plain",
+    "complete": "plain",
+    _ACCEPTED: "plain",
+    "PASS": "good",
 }
-_ORDER: Final = tuple(_MARKS)
-_TRENDS: Final = (
-    "Every run is a dot: the ratio of candidate to reference, or seconds; the lines are levels "
-    "between changes. A thin stroke is another release, a coloured one a change, which is a "
-    "question until a paired comparison answers it."
+"""States by what they ask of a person, the most urgent first: bad is what needs one."""
+_TREND: Final = (
+    "A trend has a dot for the last run. Up is slower: each run against its baseline, or seconds "
+    "against their median where there is none. The band is the margin, within which no verdict "
+    "calls a run slower; a dashed line is another release, a coloured one a change."
 )
+_ORDER: Final = tuple(_ROLES)
+_SIGNS: Final[dict[pages.Role, str]] = {**pages.SIGNS, "plain": "–"}
 
 
-def site_document(site: Site, folder: AnyPath) -> doc.Document:
-    """Returns the morning page."""
-    suites = site.suites()
-    title = _title(suites)
-    made = f"Written {site.made_at:%Y-%m-%d %H:%M} UTC, from {doc.count(len(site.nights), 'run')}"
-    older = f"; {doc.count(site.older, 'older run')} left out" if site.older else ""
-    elements: list[doc.Element] = [
-        doc.Heading(title if suites else "No run yet", level=1),
-        doc.Paragraph(f"{made}{older}. Every run writes it again.", "dim"),
-    ]
-    if suites:
-        elements += [
-            _filter(site),
-            doc.Heading("Latest of each suite"),
-            _latest(suites, folder),
-            *_trends(site, suites),
-            doc.Heading("Runs"),
-            _runs(site, folder),
-        ]
-    unread = tuple(map(doc.Span, site.unread))
-    elements.append(doc.Section("Could not be read", (doc.Items(unread),) if unread else ()))
-    return doc.Document(
-        title=f"orbax-bench: {title}", elements=tuple(elements), brief=_brief(suites)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Suite:
+    """A suite on the page: its runs, the newest first, and the state that counts now."""
+
+    name: str
+    nights: Sequence[SiteRun]
+    silence: str  # why it has not reported in time; empty if it has
+    known: Standing | None  # what somebody has accepted; None where nobody has
+
+    @property
+    def state(self) -> str:
+        if self.silence:
+            return _SILENT
+        return _ACCEPTED if self.known is not None and self.known.holds else self.nights[0].state
+
+    @property
+    def role(self) -> pages.Role:
+        return _ROLES[self.state]
+
+    @property
+    def same(self) -> Sequence[SiteRun]:
+        """The newest runs whose state is that of the last one."""
+        states = [night.state for night in self.nights]
+        last = next((at for at, state in enumerate(states) if state != states[0]), len(states))
+        return self.nights[:last]
+
+    @property
+    def said(self) -> str:
+        """What was found, in a sentence; empty if that is nothing."""
+        known = self.known.said if self.known is not None else ""
+        answer = self.silence or self.nights[0].found.answer
+        return "; ".join(filter(None, (answer.removesuffix("."), known)))
+
+
+def site_document(site: Site, folder: AnyPath) -> pages.Document:
+    """Returns the morning page, whose links lead from `folder` to the runs."""
+    suites = sorted(
+        (
+            _Suite(
+                name=name,
+                nights=nights,
+                silence=site.silent.get(name, ""),
+                known=site.standings.get(name),
+            )
+            for name, nights in site.suites().items()
+        ),
+        key=lambda suite: _ORDER.index(suite.state),
+    )
+    older = f", {pages.count(site.older, 'older run')} left out" if site.older else ""
+    unread = f"; {len(site.unread)} could not be read" if site.unread else ""
+    return pages.Document(
+        about=(
+            f"Checkpoint benchmarks, {site.made_at:%A %Y-%m-%d %H:%M} UTC, "
+            f"{pages.count(len(site.nights), 'run')}{older}{unread}. Every run writes this again."
+        ),
+        headline=_headline(suites),
+        summary=(_overview(suites, site, folder),),
+        following=_following(suites),
+        details=(
+            pages.Text(_TREND, "dim"),
+            pages.Section("Suites", tuple(_details(suite, site) for suite in suites)),
+            pages.Section("Runs", (_runs(site, folder),)),
+            pages.Section("Could not be read", (pages.Text(items=site.unread),)),
+        ),
     )
 
 
-def _title(suites: Mapping[str, Sequence[SiteRun]]) -> str:
-    states = Counter(nights[0].state for nights in suites.values())
-    said = [f"{states[state]} {state}" for state in _MARKS if states[state]]
-    return f"{', '.join(said)} in {doc.count(len(suites), 'suite')}"
+def _headline(suites: Sequence[_Suite]) -> pages.Callout:
+    if not suites:
+        return pages.Callout("", "No run yet")
+    bad = sum(suite.role == "bad" for suite in suites)
+    needs = "needs" if bad < 2 else "need"
+    return pages.Callout("", f"{bad or 'None'} of {pages.count(len(suites), 'suite')} {needs} you")
 
 
-def _filter(site: Site) -> doc.Filter:
-    nights = {night.info.run_id: night for night in site.nights}
-    return doc.Filter(
-        "runs",
-        {key: f"{key} {each.info.suite_name} {_name(each)}" for key, each in nights.items()},
-        {
-            "suite": {key: each.info.suite_name for key, each in nights.items()},
-            "state": {key: each.state for key, each in nights.items()},
-        },
-    )
-
-
-def _latest(suites: Mapping[str, Sequence[SiteRun]], folder: AnyPath) -> doc.Table:
-    worst_first = sorted(suites.values(), key=lambda nights: _ORDER.index(nights[0].state))
-    rows = tuple(
-        doc.Row(
-            (
-                doc.Span(nights[0].info.suite_name, strong=True),
-                _state(nights[0], folder),
-                doc.Span(f"{nights[0].info.created_at:%Y-%m-%d %H:%M}"),
-                doc.Span(nights[0].found.answer or "–"),
-                _since(nights),
-            ),
-            key=nights[0].info.run_id,
-        )
-        for nights in worst_first
-    )
+def _overview(suites: Sequence[_Suite], site: Site, folder: AnyPath) -> pages.Table:
     columns = (
-        doc.Column("suite"),
-        doc.Column("state", "fixed"),
-        doc.Column("begun", "fixed"),
-        doc.Column("what it found", "prose"),
-        doc.Column("since"),
+        *pages.columns("suite", "state", "latest", "since", "last run"),
+        pages.Column("trend", "picture"),
     )
-    return doc.Table(columns, rows, sorts=True)
+    rows = []
+    for suite in suites:
+        newest, series = suite.nights[0], worst(site.histories[suite.name])
+        drawn = None
+        if series is not None:
+            drawn = trend(series, newest.info.gate.rule(series.operation).margin)
+        since = suite.same[-1].info.created_at
+        rows.append(
+            pages.Row(
+                (
+                    pages.Cell(suite.name, href=_page(newest, folder)),
+                    pages.Cell(_word(suite.state), suite.role),
+                    "–" if series is None else latest(series),
+                    f"{since:%Y-%m-%d}, {pages.count(len(suite.same), 'run')}",
+                    pages.Cell(
+                        _ago(site.made_at - newest.info.created_at),
+                        "bad" if suite.silence else "plain",
+                    ),
+                    "" if drawn is None else pages.Cell(drawn.said, chart=drawn),
+                )
+            )
+        )
+    return pages.Table(columns, tuple(rows))
 
 
-def _since(nights: Sequence[SiteRun]) -> str:
-    """Returns how long the state of a suite has been what it is."""
-    same = 0
-    while same < len(nights) and nights[same].state == nights[0].state:
-        same += 1
-    since = nights[same - 1].info.created_at
-    return f"{doc.count(same, 'run')}, {since:%Y-%m-%d}"
+def _word(state: str) -> str:
+    return f"{_SIGNS[_ROLES[state]]} {state}"
 
 
-def _trends(site: Site, suites: Mapping[str, Sequence[SiteRun]]) -> list[doc.Element]:
-    keys = {name: nights[0].info.run_id for name, nights in suites.items()}
-    table = trends_table({name: site.histories[name] for name in keys}, keys)
-    return (
-        [doc.Heading("Trends"), doc.Paragraph(_TRENDS, "dim"), table] if table is not None else []
+def _ago(age: datetime.timedelta) -> str:
+    """Returns an age for people: minutes, hours up to two days, then days."""
+    minutes = age.total_seconds() / 60
+    if minutes < 90:
+        return f"{minutes:.0f} min ago"
+    return f"{minutes / 60:.0f} h ago" if minutes < 48 * 60 else f"{age.days} days ago"
+
+
+def _following(suites: Sequence[_Suite]) -> pages.Code | None:
+    """Returns the command for the suite that needs a person most."""
+    if not suites or suites[0].role != "bad":
+        return None
+    first, newest = suites[0], suites[0].nights[0]
+    about = f"{first.state} of {pages.code(first.name)}"
+    if first.silence:
+        return pages.Code(command("watch", newest.folder.parent), f"{about}: {first.silence}.")
+    if first.state == "REGRESSION":
+        known = command("accept", newest.folder, first.name, "--reason", "...")
+        said = f"{about}: what happened, in full. If it is known and stays: {pages.code(known)}"
+        return pages.Code(command("compare", newest.folder), said)
+    return pages.Code(command("report", newest.folder), f"{about}: what happened, in full.")
+
+
+def _details(suite: _Suite, site: Site) -> pages.Details:
+    """Returns what is known of a suite, below what its last run found."""
+    newest = suite.nights[0]
+    same = suite.same
+    before = suite.nights[len(same) : len(same) + 1]
+    since = f"{newest.state} since {same[-1].info.created_at:%Y-%m-%d %H:%M} UTC"
+    was = "".join(f", {night.state} before" for night in before)
+    said = f": {suite.said}" if suite.said else ""
+    return pages.Details(
+        f"{pages.code(suite.name)}: {_word(suite.state)}{said}",
+        (
+            pages.Text(f"{since}, {pages.count(len(same), 'run')}{was}."),
+            *trends_of(site.histories[suite.name], lambda name: newest.info.gate.rule(name).margin),
+        ),
     )
 
 
-def _runs(site: Site, folder: AnyPath) -> doc.Table:
+def _runs(site: Site, folder: AnyPath) -> pages.Table:
     ran: dict[str, str] = {}
     for found in site.histories.values():
         ran |= what_ran_in(found)
-    rows = tuple(
-        doc.Row(
+    rows = (
+        pages.Row(
             (
-                doc.Span(_name(night), href=_address(night, folder)),
-                doc.Span(night.info.suite_name),
-                doc.Span(f"{night.info.created_at:%Y-%m-%d %H:%M}"),
-                _state(night, folder),
-                doc.Span(ran.get(night.info.run_id, "–")),
-                _pages(night, folder),
-            ),
-            key=night.info.run_id,
+                pages.Cell(_name(night), href=_address(night, folder)),
+                night.info.suite_name,
+                f"{night.info.created_at:%Y-%m-%d %H:%M}",
+                pages.Cell(_word(night.state), _ROLES[night.state], _page(night, folder, "")),
+                ran.get(night.info.run_id, "–"),
+            )
         )
         for night in site.nights
     )
-    columns = (
-        doc.Column("run"),
-        doc.Column("suite"),
-        doc.Column("begun", "fixed"),
-        doc.Column("state", "fixed"),
-        doc.Column("what ran"),
-        doc.Column("pages"),
-    )
-    return doc.Table(columns, rows, sorts=True)
-
-
-def _state(night: SiteRun, folder: AnyPath) -> doc.Span:
-    mark, role = _MARKS[night.state]
-    page = night.found.page
-    href = _address(night, folder, page) if page in night.pages else ""
-    return doc.Span(f"{mark} {night.state}", role, strong=role == "bad", href=href)
-
-
-def _pages(night: SiteRun, folder: AnyPath) -> doc.Text:
-    said: list[str | doc.Span] = []
-    for page in night.pages:
-        name = page.removesuffix(".html").replace("_", " ")
-        said += [", "] if said else []
-        said.append(doc.Span(name, href=_address(night, folder, page)))
-    return tuple(said) or "–"
+    columns = pages.columns("run", "suite", "begun", "state", "what ran")
+    return pages.Table(columns, tuple(rows), filters=("suite", "state"))
 
 
 def _name(night: SiteRun) -> str:
     return str(night.folder.name)
+
+
+def _page(night: SiteRun, folder: AnyPath, otherwise: str | None = None) -> str:
+    """Returns a link to the page of what a run found; without one to its directory."""
+    if night.found.page in night.pages:
+        return _address(night, folder, night.found.page)
+    return _address(night, folder) if otherwise is None else otherwise
 
 
 def _address(night: SiteRun, folder: AnyPath, page: str = "") -> str:
@@ -182,15 +235,6 @@ def _address(night: SiteRun, folder: AnyPath, page: str = "") -> str:
         if here.partition("/")[0] == place.partition("/")[0]:
             return quote(os.path.relpath(f"/{place}", f"/{here}"))
     return f"https://storage.cloud.google.com/{quote(place)}" if scheme == "gs" else ""
-
-
-def _brief(suites: Mapping[str, Sequence[SiteRun]]) -> tuple[doc.Element, ...]:
-    lines = []
-    for name, nights in suites.items():
-        mark, role = _MARKS[nights[0].state]
-        said = (doc.Span(f"{mark} {nights[0].state}", role), f" {name}: {_since(nights)}")
-        lines.append(doc.Paragraph(said))
-    return tuple(lines) or (doc.Paragraph("No run yet."),)
 
 
 PAGE: Final = "index.html"
@@ -210,7 +254,7 @@ def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> 
     kept = [_kept(place, folder) for place in given]
     settings = {"schema_version": 1, "places": kept, "most": most}
     write_atomically(root / _SETTINGS, json.dumps(settings, indent=1).encode())
-    write_atomically(root / PAGE, doc.to_html(site_document(site, root)).encode())
+    write_atomically(root / PAGE, pages.to_html(site_document(site, root)).encode())
     cards.write()
     return site
 

@@ -31,7 +31,7 @@ _CODES: Final = {"REGRESSION": Exit.REGRESSION, "INCONCLUSIVE": Exit.INCONCLUSIV
 class RunEnding(ResultModel):
     """State of a run, why, and its page."""
 
-    state: str  # REGRESSION, FAILED, INCONCLUSIVE or PASS
+    state: str  # REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED or PASS
     reasons: tuple[str, ...]
     directory: str
     page: str = ""  # HTML, by gzip and base64; empty if it is elsewhere

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from etils import epath
 
 from orbax_bench_core import lineage, pages
+from orbax_bench_core.analysis.acceptance import standing, with_acceptance
 from orbax_bench_core.analysis.summary import RunSummary, summarize
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
@@ -120,7 +121,7 @@ def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
     yield from summary.left_out
 
 
-_STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "PASS")
+_STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "ACCEPTED", "PASS")
 """The worst first."""
 _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
 """What services call a run whose steps all succeeded; empty if nothing was said."""
@@ -204,7 +205,8 @@ def finish(
         notifiers: Where the state is told as well; None for what the environment variables say.
 
     Returns:
-        The value is the state: REGRESSION, FAILED, INCONCLUSIVE or PASS, the worst of all slices.
+        The value is the state: REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED (a known REGRESSION) or
+        PASS, the worst of all slices.
         `ending` is the state and the reasons as Markdown; `report` is the page of the run, or of
         several slices a page that names theirs; `metrics` is the state with medians and ratios. A
         run that was judged has `verdicts` and `verdicts_report`, unless it has several slices.
@@ -343,14 +345,16 @@ def _ending(
         tell = partial(notifiers.ended, name, ended, directory, lines, renews=False)
         return _Ending(lines, tell, write)
     found = read_verdicts(read) if judged else compare_stored(directory, directory)
+    found = with_acceptance(found, directory)
     outcomes = comparison_outcomes(found, directory)
     if (
         failed and exit_code(*outcomes) == Exit.OK and not lacking
     ):  # no verdict explains that it failed
         lacking = [a_step_failed]
     code = exit_code(*outcomes, incomplete=bool(lacking))
+    known = standing(found, directory)
     return _Ending(
-        (headline(found).said, *lacking),
+        (headline(found).said, *([known.said] if known else []), *lacking),
         partial(notifiers.state_of, found, code, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )
@@ -422,6 +426,7 @@ def compare_baseline(
     notifiers = notifiers or Notifiers.of()
     with notifiers.on_failure(None, output_directory):
         found = compare_stored(baseline or output_directory, output_directory)
+        found = with_acceptance(found, output_directory)
         publish_verdicts(run, found)
     told = notifiers.webhook is not None
     code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)

@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.analysis.history import view
 from orbax_bench_core.analysis.history.model import PastRun, PastSeries
-from orbax_bench_core.analysis.history.trends import trend_plot
+from orbax_bench_core.analysis.history.trends import trend
 from orbax_bench_core.analysis.history.view import history_document
 from orbax_bench_core.analysis.history.words import release_and_code, sparkline
 from orbax_bench_core.pages import to_html
@@ -78,38 +78,30 @@ def past(value, *, code="unknown", **ran):
     )  # fmt: skip
 
 
-@pytest.fixture
-def height():
-    """Returns how far up each run of a series stands, in percent."""
-
-    def of(values):
-        series = PastSeries(
-            point_id="i", point="p", operation="save", kind="ratio", baseline="", candidate="",
-            primary=True, runs=tuple(past(value) for value in values),
-        )  # fmt: skip
-        dots = [mark for mark in trend_plot(series).marks if mark.shape == "dots"]
-        return [100 - mark.at[0][1] for mark in dots]
-
-    return of
+def heights(*values, kind="ratio"):
+    """Returns how far up a trend each run of a series stands, in percent."""
+    runs = tuple(past(value) for value in values)
+    series = PastSeries(
+        point_id="i", point="p", operation="save", kind=kind, primary=True, runs=runs
+    )
+    drawn = trend(series, 0.1)
+    (line,) = [mark for mark in drawn.marks if mark.shape == "line"]
+    return [drawn.y.scale.place(value) for _, value in line.at]
 
 
-def test_a_step_that_has_not_been_flagged_yet_is_as_high_as_it_is(height):
-    *_, good, bad, worse = height([1.0, 1.01] * 5 + [1.02, 3.9, 4.1])
-    assert good < 25
-    assert bad > 75
-    assert worse > bad
+def test_a_trend_is_flat_where_no_verdict_would_call_it_slower():
+    flat = heights(23.7e-3, 24.7e-3, 24.0e-3, kind="seconds")
+    assert max(flat) - min(flat) < 12
+    assert all(45 < each < 55 for each in heights(1.0, 1.01, 0.99))
 
 
-def test_the_first_slow_night_is_seen(height):
-    *before, last = height([1.0, 1.02, 0.99] * 4 + [4.0])
-    assert max(before) < 20
-    assert last > 80
-
-
-def test_one_outlier_does_not_flatten_the_rest(height):
-    found = height([1.0, 1.1, 1.2, 1.1, 40.0, 1.0, 1.2, 1.0])
-    assert max(found) - min(found) > 60
-    assert max(*found[:4], *found[5:]) - min(found) > 30
+def test_the_first_slow_night_is_seen_and_one_far_out_does_not_flatten_the_rest():
+    *before, last = heights(*[1.0, 1.02, 0.99] * 4, 1.5)
+    assert max(before) < 40
+    assert last == 100
+    *others, far = heights(1.0, 1.1, 1.2, 1.1, 1.0, 40.0)
+    assert far == 100
+    assert max(others) - min(others) > 10
 
 
 def test_bars_are_level_where_little_changes():

@@ -1,6 +1,8 @@
 """Folders of past runs: nights of a comparison, a sweep, and what cannot be read."""
 
+import datetime
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests.support.paired_runs import (  # noqa: F401 - fixtures
     make_nightly,
     make_paired_run,
     make_separate_run,
+    orbax,
 )
 
 NASTY = "<script>alert(1)</script>"
@@ -43,6 +46,43 @@ def nights(once, tmp_path_factory, make_nightly, make_separate_run, make_point):
         return folder
 
     return once("nights of a site", make)
+
+
+@pytest.fixture
+def make_suite(make_paired_run, make_point):
+    """Writes nights of a suite below a folder, one a day, the last `ago` hours ago.
+
+    Each takes the ratio that is given; those of the last `judged` nights have verdicts.
+    """
+
+    def make(folder, name, ratios, *, ago=4, judged=4, blocks=10, version=None, **fields):
+        point = make_point(options={"of": name}, label=name)
+        pair = make_point(options={"of": name}, label=name, candidate=point)
+        runs = []
+        first = zlib.crc32(name.encode()) % 9000  # no two suites have a run of the same id
+        for at, ratio in enumerate(ratios):
+            night = f"{name} {at:02}".replace(" ", "-")
+            ran = None if version is None else orbax(version(ratio))
+            run = make_paired_run(
+                first + at,
+                ratio,
+                pair=pair,
+                blocks=blocks,
+                folder=folder / night,
+                provenance=ran,
+                **fields,
+            )
+            age = datetime.timedelta(days=len(ratios) - 1 - at, hours=ago)
+            begun = datetime.datetime.now(datetime.UTC) - age
+            changed = {"suite_name": name, "created_at": begun}
+            run.write_info(run.read_info().model_copy(update=changed))
+            if len(ratios) - at <= judged:
+                write_verdicts(run, compare_stored(str(run.root), None))
+                (run.root / "verdicts.html").write_text("verdicts")
+            runs.append(run)
+        return runs
+
+    return make
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
-from orbax_bench_core.document import to_html
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
 from orbax_bench_core.exports.site.gathering import CARDS
 from orbax_bench_core.exports.site.view import _address
+from orbax_bench_core.pages import to_html
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps import publish
 from tests.golden.text_support import page_text
@@ -47,18 +47,11 @@ def test_the_page_is_whole_and_says_what_cannot_be_read(page):
     assert "torn/run.json" in page_text(page).split("Could not be read")[1]
 
 
-def test_a_trend_has_its_change_and_the_release_at_the_step(page):
+def test_a_change_has_its_releases_and_the_command_that_asks_whether_it_is_one(page):
     text = page_text(page)
-    trend = text.split("Trends\n")[1].split("\nRuns\n")[0]
-    assert "2026-03-14 +4" in trend
-    assert "orbax-checkpoint: 0.12.7 → 0.12.8" in trend
-    assert "ask: orbax-bench" in trend
-
-
-def test_a_trend_says_every_run_to_who_points_at_it(page):
-    titles = re.findall(r"<title>(2026-[^<]*)</title>", page)
-    assert sum("orbax 0.12.8" in title for title in titles) == 8
-    assert any(title.startswith("2026-03-02: ") for title in titles)
+    assert "2026-03-14, save of save_restore[<script>alert(1)</script>]: +4" in text
+    assert "orbax-checkpoint: 0.12.7 → 0.12.8. This asks whether it is one:" in text
+    assert "orbax-bench bisect" in text
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"places": [], "most": 1e999}', "{}", "[]"])
@@ -73,12 +66,6 @@ def test_links_lead_to_files_that_are_there(page, nights):
     assert "other%2020/report.html" in links
     assert any(link.endswith("/verdicts.html") for link in links)
     assert all((nights / link.replace("%20", " ")).exists() for link in links)
-
-
-def test_rows_can_be_filtered_by_suite_and_state(page):
-    found = json.loads(re.search(r'application/json">(.*?)</script>', page)[1])
-    assert set(found["choices"]["suite"].values()) == {"a suite", "a sweep"}
-    assert set(found["names"]) == set(re.findall(r'data-k="([^"]+)"', page))
 
 
 def test_older_runs_are_left_out_and_counted(nights):
@@ -224,7 +211,7 @@ def test_a_page_in_a_bucket_is_written_anew_by_every_run_in_it(emulator, tmp_pat
     nights = tmp_path / "storage" / ".cloudstorage" / "bench-bucket" / "nights"
     night(1)
     said = bench("site", "gs://bench-bucket/nights")
-    assert "complete remote nights: 1 run" in said
+    assert "None of 1 suite needs you" in said
     assert "Page: gs://bench-bucket/nights/index.html" in said
     assert 'href="1/report.html"' in (nights / "index.html").read_text()
     night(2)
