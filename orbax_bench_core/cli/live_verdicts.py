@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from orbax_bench_core.analysis.verdicts import PointVerdict, needs_more, told
+from orbax_bench_core.analysis.verdicts import (
+    PointVerdict,
+    nearest_to_trouble,
+    needs_more,
+    told,
+)
 from orbax_bench_core.cli.progress import ProgressView, times
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.execute import Event, Progress
