@@ -24,9 +24,13 @@ STEP: Final = "step"
 Kills = Literal["last", "all", "host", "store", "all_and_store"]
 
 _SAVES_BEFORE: Final = 2
+"""A job is killed after so many saves, and before the next one."""
 _NOTICED_S: Final = 30.0
+"""Seconds within which the parent of a killed process has to notice its end."""
 _COMMAND_S: Final = 60.0
+"""Seconds that a command which takes a store away, or brings it back, may take."""
 _OUTAGE_S: Final = 30.0
+"""Seconds for which a store is away, unless the suite says otherwise."""
 _WHEN: Final[Mapping[str, Literal["store", "all_and_store"]]] = {
     "training": "store",
     "restoring": "all_and_store",

@@ -48,6 +48,7 @@ def check_placement(suite: LoadedSuite, cluster: Cluster | None) -> None:
 _TARGET = "JAX_BACKEND_TARGET"
 _PATIENCE = "PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS"
 _WAIT_S = 10.0
+"""Seconds for which the proxy of Pathways is waited for, unless its own variable says more."""
 _POLL_S = 0.5
 _TARGET_FORM = re.compile(r"(?:grpc://)?\[?([^\]/]+?)\]?:(\d+)/?")
 

@@ -25,6 +25,7 @@ MIN_BYTES = 1 << 20
 """With less, a probe measures the start of its threads."""
 
 _MAX_RESIDENT = 0.01
+"""Share of the pages of dropped files that may be in memory all the same."""
 
 
 def is_remote(path: AnyPath) -> bool:

@@ -28,6 +28,7 @@ from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0
+"""Seconds for which hosts that were lost are waited for, until the run ends."""
 
 WorkerHandle = LocalWorker | RemoteWorker
 """A worker that runs; its own lines arrive in the inbox of its group."""

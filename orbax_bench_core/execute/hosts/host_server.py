@@ -24,8 +24,10 @@ from orbax_bench_core.execute.hosts.wire import (
 )
 
 _SAY_AGAIN_S: Final = 30.0
+"""Seconds after which the same line may be said again."""
 _AFTER_ERROR_S: Final = 0.1
 _PAUSE_S: Final = 0.3
+"""Seconds between two tries to listen at an address that is not there yet."""
 _NEWCOMERS: Final = 256
 """Connections at once of agents that have not been let in yet."""
 _OF_ONE_ADDRESS: Final = 16

@@ -25,6 +25,7 @@ _COUNTER = struct.Struct(">Q")
 _CODE_BYTES = 32
 _MOST_BYTES = 64 * 2**20
 _MOST_BYTES_BEFORE_PROOF = 4096
+"""Bytes of a message of a side that has not proved that it knows the token: anyone may send it."""
 _MOST_DEPTH = 256
 """Brackets in each other: a suite may have 100, and a message wraps it in a few."""
 _MOST_DEPTH_BEFORE_PROOF = 4
