@@ -147,7 +147,11 @@ class Kill:
         return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s, store=store)
 
     def check(self, point: SweepPoint, host: Host) -> None:
-        """Checks that there is what is to be killed."""
+        """Checks that there is what is to be killed.
+
+        Raises:
+            UserError: The host of the last process is to be killed, and it is that of process 0.
+        """
         if self.kills != "host":
             return
         if not isinstance(host, ClusterHosts) or not host.place(point.processes - 1):

@@ -86,7 +86,21 @@ class Runner:
         block: int | None = None,
         life: int | None = None,
     ) -> Repeat:
-        """Makes sure that one repeat has finished records, or has failed as often as allowed."""
+        """Makes sure that one repeat has finished records, or has failed as often as allowed.
+
+        Args:
+            point: The point or pair.
+            index: Index of the repeat.
+            arm: Which side of a pair.
+            block: Which block of a comparison.
+            life: Which slot of the block, where it has workers of its own.
+
+        Returns:
+            The repeat as it is recorded now.
+
+        Raises:
+            CannotRecord: The run directory takes no records any more.
+        """
         # A repeat of a pair that has failed before is not run again: its first attempt counts.
         turn = RepeatKey(point, index, arm, block, life)
         raise_if_told()
@@ -117,7 +131,11 @@ class Runner:
         return repeat
 
     def check_recorded(self) -> None:
-        """Checks that every repeat of this session is still on storage."""
+        """Checks that every repeat of this session is still on storage.
+
+        Raises:
+            CannotRecord: A record is gone that was written before.
+        """
         lost = self._run.lost(self._recorded)
         if lost:
             raise CannotRecord(

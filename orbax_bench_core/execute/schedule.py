@@ -16,7 +16,13 @@ from orbax_bench_core.sweep import Pair, PairDesign, Placement, SweepPoint, plac
 def schedule(
     points: Sequence[SweepPoint], num_repeats: int, execution: ExecutionConfig
 ) -> list[tuple[SweepPoint, int]]:
-    """Returns every repeat of every point in the order in which to run them."""
+    """Returns every repeat of every point in the order in which to run them.
+
+    Args:
+        points: The points.
+        num_repeats: Repeats of each.
+        execution: The order, `sequential` or `interleaved`, and its seed.
+    """
     # Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
     # down during a sweep would otherwise look like the fault of the points that come last.
     if execution.order == "sequential":
@@ -115,6 +121,13 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     `next_look` is asked after each look, also when there is nothing to compare. A failure is data
     and ends nothing, unless an arm cannot be measured or no attempt of either arm passes in the
     first block.
+
+    Args:
+        session: What to measure, and where.
+        next_look: Judges a pair after each look.
+
+    Raises:
+        CommonFailure: The first arms failed for one reason, and the session gives up on that.
     """
     info = session.info
     designs = dict(info.designs)

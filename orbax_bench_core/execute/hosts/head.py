@@ -62,7 +62,11 @@ class ClusterHosts:
                 _at_once([functools.partial(host.dismiss, self.code) for host in present])
 
     def await_all(self) -> None:
-        """Waits until every host has joined, and names those that are missing meanwhile."""
+        """Waits until every host has joined, and names those that are missing meanwhile.
+
+        Raises:
+            UserError: Some did not join in time; the message names them.
+        """
         hosts = range(1, self._cluster.size)
         if not self._server.wait(hosts, self._join_s, "to join"):
             missing = self._server.names(self._server.missing(hosts))

@@ -76,7 +76,13 @@ class HostServer:
                     server.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
 
     def wait(self, hosts: Sequence[int], within_s: float, what: str) -> bool:
-        """Returns whether there is contact with all of some hosts, at the latest in `within_s`."""
+        """Returns whether there is contact with all of some hosts, at the latest in `within_s`.
+
+        Args:
+            hosts: Indices of the hosts.
+            within_s: Seconds to wait.
+            what: What they are waited for, for people, such as `to join`.
+        """
         deadline, told_at = time.monotonic() + within_s, -_SAY_AGAIN_S
         with self._changed:
             while missing := self.missing(hosts):

@@ -223,7 +223,11 @@ class LocalWorker:
         threading.Thread(target=self._read, args=(events_in,), daemon=True).start()
 
     def send(self, line: str) -> None:
-        """Hands one line to the worker."""
+        """Hands one line to the worker.
+
+        Raises:
+            WorkerDied: It has ended.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")
