@@ -57,6 +57,7 @@ MOST_POINTS: Final = 100_000
 
 _OWN: Final = 4
 _PER_PROCESS: Final = 2
+"""Rounds that have a worker process of their own, and how many of the later ones share one."""
 
 
 class EnvironmentConfig(ConfigModel):

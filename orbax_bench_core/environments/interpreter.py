@@ -84,6 +84,7 @@ _PROBE = Path(__file__).with_name("probe.py")
 _FIRST_S: Final = 4.0
 """Seconds until the first word: a Python says one before it imports anything."""
 _PROBE_S: Final = 120.0
+"""Seconds until its end."""
 _MOST_BYTES: Final = 2**20
 _ANSWERS = ("python", "executable", "missing", "broken", "versions")
 _SHADOWED = ("jax", "jaxlib", "numpy", "orbax/checkpoint", "tensorstore")

@@ -43,6 +43,7 @@ _LOCAL = re.compile(
     r"(?P<name>[\w.-]+(\[[^]]*\])?\s*@\s*)?(?P<url>file://)?(?P<path>[^\[]*)(?P<extras>.*)"
 )
 _SCHEMA = 1
+"""Version of the layout of an environment; another one is made again."""
 
 
 def make_environments(

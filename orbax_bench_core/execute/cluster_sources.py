@@ -37,6 +37,7 @@ HEAD_PORT: Final = 8463
 """Port of process 0 when the launcher names none; libtpu takes 8431, 8471 and 8482."""
 _FIRST_DYNAMIC_PORT = 61440
 _SPREAD = 4096
+"""Ports that jobs are spread over: JAX derives the same one from the id of a job."""
 
 Source = Callable[[Mapping[str, str]], Cluster | None]
 """Reads the place of this process from the variables of one launcher."""

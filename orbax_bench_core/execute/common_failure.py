@@ -28,7 +28,12 @@ class CommonFailureCheck:
         self._over = False
 
     def look(self, point: SweepPoint, repeat: Repeat) -> None:
-        """Looks at a repeat that has ended."""
+        """Looks at a repeat that has ended.
+
+        Raises:
+            CommonFailure: As many points as are enough have failed for one reason, and none has
+                passed.
+        """
         if self._over or repeat.status == "skipped":
             return
         reason = None if repeat.error is None else shared_reason(repeat.error)

@@ -24,9 +24,13 @@ STEP: Final = "step"
 Kills = Literal["last", "all", "host", "store", "all_and_store"]
 
 _SAVES_BEFORE: Final = 2
+"""A job is killed after so many saves, and before the next one."""
 _NOTICED_S: Final = 30.0
+"""Seconds within which the parent of a killed process has to notice its end."""
 _COMMAND_S: Final = 60.0
+"""Seconds that a command which takes a store away, or brings it back, may take."""
 _OUTAGE_S: Final = 30.0
+"""Seconds for which a store is away, unless the suite says otherwise."""
 _WHEN: Final[Mapping[str, Literal["store", "all_and_store"]]] = {
     "training": "store",
     "restoring": "all_and_store",
@@ -143,7 +147,11 @@ class Kill:
         return cls(step=_SAVES_BEFORE * interval + offset, kills=kill, peers_s=peers_s, store=store)
 
     def check(self, point: SweepPoint, host: Host) -> None:
-        """Checks that there is what is to be killed."""
+        """Checks that there is what is to be killed.
+
+        Raises:
+            UserError: The host of the last process is to be killed, and it is that of process 0.
+        """
         if self.kills != "host":
             return
         if not isinstance(host, ClusterHosts) or not host.place(point.processes - 1):

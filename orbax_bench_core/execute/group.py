@@ -55,7 +55,19 @@ class WorkerGroup:
         self.ready = {host: said for host, said in answers.items() if isinstance(said, Ready)}
 
     def perform(self, tasks: Sequence[Task], timeout_s: float) -> dict[int, Done]:
-        """Has one repeat done, each host its own task."""
+        """Has one repeat done, each host its own task.
+
+        Args:
+            tasks: The task of each host, by index.
+            timeout_s: Seconds that all may take together.
+
+        Returns:
+            How each host ended that ended by itself.
+
+        Raises:
+            HostFailed: A host died, froze or took too long.
+            CannotRecord: A record could not be written.
+        """
         wait = self._wait(timeout_s)
         self._send(tasks)
         answers = wait.keep(self.measured)
@@ -64,7 +76,14 @@ class WorkerGroup:
     def perform_and_kill(
         self, tasks: Sequence[Task], kill: Kill, timeout_s: float
     ) -> Killed | dict[int, Done]:
-        """Has training begun, each host its own task, and kills it at a step."""
+        """Has training begun, each host its own task, and kills it at a step.
+
+        Returns:
+            How it was killed, or how hosts ended that ended before.
+
+        Raises:
+            HostFailed: A host ended in another way.
+        """
         self._send(tasks)
         return kill(self._workers, self._inbox, timeout_s)
 

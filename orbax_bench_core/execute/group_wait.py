@@ -66,7 +66,18 @@ class GroupWait:
         self._next_look = time.monotonic() + patience.look_s
 
     def keep(self, measured: dict[int, list[Sample]] | None = None) -> dict[int, Ready | Done]:
-        """Waits until all have answered."""
+        """Waits until all have answered.
+
+        Args:
+            measured: Takes the samples of each host as its operations end.
+
+        Returns:
+            The answer of each host; without those that could tell only of a lost peer.
+
+        Raises:
+            HostFailed: A host ended, or stands, without an answer of its own.
+            CannotRecord: A record could not be written.
+        """
         for host, event in self._heard():
             if isinstance(event, Measured):
                 if measured is not None:

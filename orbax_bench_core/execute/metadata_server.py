@@ -33,7 +33,16 @@ def server(environment: Mapping[str, str]) -> str:
 
 
 def attribute(key: str, environment: Mapping[str, str], *, expected: bool = False) -> str | None:
-    """Returns an attribute of this machine; None for one that it does not have."""
+    """Returns an attribute of this machine; None for one that it does not have.
+
+    Args:
+        key: Name of the attribute.
+        environment: Variables, which may name another server.
+        expected: Whether there is one for certain, so that any failure may pass.
+
+    Raises:
+        OSError: No server answers, for as long as one may take to start.
+    """
     deadline, told = time.monotonic() + WAIT_S, False
     while True:
         try:

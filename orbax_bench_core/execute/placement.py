@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def check_placement(suite: LoadedSuite, cluster: Cluster | None) -> None:
-    """Checks that devices which several hosts share are used by all of them."""
+    """Checks that devices which several hosts share are used by all of them.
+
+    Raises:
+        UserError: A point leaves out hosts that share a slice, or has several processes on
+            Pathways, or the proxy of Pathways cannot be reached.
+    """
     own = suite.suite.execution.processes
     of_arms = (suite.suite.arm(name).processes for name in ARMS)
     counts = sorted({*own, *(count for count in of_arms if count is not None)})
@@ -48,12 +53,18 @@ def check_placement(suite: LoadedSuite, cluster: Cluster | None) -> None:
 _TARGET = "JAX_BACKEND_TARGET"
 _PATIENCE = "PATHWAYS_PROXY_CONNECTION_TIMEOUT_SECS"
 _WAIT_S = 10.0
+"""Seconds for which the proxy of Pathways is waited for, unless its own variable says more."""
 _POLL_S = 0.5
 _TARGET_FORM = re.compile(r"(?:grpc://)?\[?([^\]/]+?)\]?:(\d+)/?")
 
 
 def check_proxy(environment: Mapping[str, str], within_s: float | None = None) -> None:
-    """Checks that what JAX needs on Pathways is there; elsewhere it does nothing."""
+    """Checks that what JAX needs on Pathways is there; elsewhere it does nothing.
+
+    Raises:
+        UserError: The client is not installed, the address of the proxy is missing, or nothing
+            answers there.
+    """
     if not on_pathways(environment):
         return
     platforms, target = environment["JAX_PLATFORMS"], environment.get(_TARGET, "")

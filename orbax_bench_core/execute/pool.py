@@ -83,7 +83,11 @@ class WorkerPool:
             shutil.rmtree(self._logs, ignore_errors=True)
 
     def group(self, point: SweepPoint, timeout_s: float) -> WorkerGroup:
-        """A group that can run `point`, starting one within `timeout_s` when there is none."""
+        """A group that can run `point`, starting one within `timeout_s` when there is none.
+
+        Raises:
+            HostFailed: A worker did not become ready.
+        """
         key = self._key(point)
         if key not in self._groups and self._next.get(key):
             self._groups[key] = self._next[key].pop()
@@ -115,7 +119,15 @@ class WorkerPool:
         return group
 
     def begin_lives(self, points: Mapping[int, SweepPoint], timeout_s: float) -> bool:
-        """Makes ready for the lives of one block, each of which has workers of its own."""
+        """Makes ready for the lives of one block, each of which has workers of its own.
+
+        Args:
+            points: The point of each slot that is still to be measured.
+            timeout_s: Seconds that a start may take.
+
+        Returns:
+            Whether all are alive at once; otherwise each is to be ended before the next one begins.
+        """
         # All are started at once where all may be alive. What the devices are is known once a
         # worker has started, so the very first life starts alone. A life that does not become ready
         # fails when `life` is asked for it.
@@ -131,7 +143,11 @@ class WorkerPool:
         return True
 
     def life(self, slot: int, point: SweepPoint, timeout_s: float) -> WorkerGroup:
-        """Returns the workers of one slot of a block, starting them when there are none."""
+        """Returns the workers of one slot of a block, starting them when there are none.
+
+        Raises:
+            HostFailed: They did not become ready.
+        """
         if slot not in self._lives:
             self._begin({slot: point}, timeout_s)
         found = self._lives[slot]

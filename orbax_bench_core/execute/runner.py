@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from orbax_bench_core import records, sweep
+from orbax_bench_core import sweep
 from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm, EnvironmentConfig
+from orbax_bench_core.execute.attempt import (
+    RepeatAttempt,
+    RepeatKey,
+    WarmUpEnded,
+    attempts_so_far,
+    check_there,
+)
 from orbax_bench_core.execute.drill import Kill
 from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
-from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.execute.pool import WorkerPool
-from orbax_bench_core.execute.session import Progress, Retry, Session
+from orbax_bench_core.execute.session import Session
 from orbax_bench_core.interrupts import raise_if_told
-from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.records import ErrorInfo, Repeat
-from orbax_bench_core.worker import Done, Task
+from orbax_bench_core.worker import Task
 
 _DRILLED: Final = -1
 """The life that is killed, and the one that goes on after it."""
@@ -62,18 +66,13 @@ class Runner:
         self._run = session.directory
         self._info = session.info
         self._code = session.code
-        self._pool = pool
+        self.pool = pool  # the workers that it hands repeats to
         self._host = session.settings.host
         self._watch = session.watch
         self._timeout_s = session.info.execution.timeout_s
         self._drills = session.settings.drill
         self._recorded: set[tuple[str, int]] = set()
         self._traced: set[tuple[str, Arm | None]] = set()
-
-    @property
-    def starts(self) -> list[float]:
-        """Seconds that each start of workers took that had to wait for the end of others."""
-        return self._pool.starts
 
     def missing(self, point: sweep.SweepEntry, index: int, arm: Arm | None = None) -> bool:
         """Returns whether one repeat is still to be run."""
@@ -87,7 +86,21 @@ class Runner:
         block: int | None = None,
         life: int | None = None,
     ) -> Repeat:
-        """Makes sure that one repeat has finished records, or has failed as often as allowed."""
+        """Makes sure that one repeat has finished records, or has failed as often as allowed.
+
+        Args:
+            point: The point or pair.
+            index: Index of the repeat.
+            arm: Which side of a pair.
+            block: Which block of a comparison.
+            life: Which slot of the block, where it has workers of its own.
+
+        Returns:
+            The repeat as it is recorded now.
+
+        Raises:
+            CannotRecord: The run directory takes no records any more.
+        """
         # A repeat of a pair that has failed before is not run again: its first attempt counts.
         turn = RepeatKey(point, index, arm, block, life)
         raise_if_told()
@@ -108,7 +121,7 @@ class Runner:
             repeat = self._read(turn)
             if life is not None and repeat.attempts:
                 # What a retry left in its process must not be in the operations that follow.
-                self._pool.end_life(life)
+                self.pool.end_life(life)
             if repeat.finished or repeat.certain:
                 break
             errors = attempt.errors
@@ -118,7 +131,11 @@ class Runner:
         return repeat
 
     def check_recorded(self) -> None:
-        """Checks that every repeat of this session is still on storage."""
+        """Checks that every repeat of this session is still on storage.
+
+        Raises:
+            CannotRecord: A record is gone that was written before.
+        """
         lost = self._run.lost(self._recorded)
         if lost:
             raise CannotRecord(
@@ -135,17 +152,9 @@ class Runner:
             return
         points = {slot: pair.arm(arm) for slot, arm in arms.items()}
         try:
-            yield self._pool.begin_lives(points, self._timeout_s)
+            yield self.pool.begin_lives(points, self._timeout_s)
         finally:
-            self._pool.end_lives()
-
-    def end_life(self, life: int) -> None:
-        """Ends the workers of one slot, if there are any."""
-        self._pool.end_life(life)
-
-    def end_workers(self, points: Iterable[sweep.SweepPoint], coming: int = 1) -> None:
-        """Ends the workers that some points share, so that `coming` new ones follow in turn."""
-        self._pool.end(points, coming)
+            self.pool.end_lives()
 
     def _read(self, turn: RepeatKey) -> Repeat:
         return self._run.read_repeat(turn.point, turn.repeat, turn.arm, turn.block, turn.life)
@@ -206,14 +215,14 @@ class Runner:
         except HostFailed as failure:
             if attempt.group is not None:
                 # A host that still ran would put its own view of the failure over this one.
-                self._pool.discard(attempt.group)
+                self.pool.discard(attempt.group)
             attempt.record_failure(failure)
         else:
             attempt.record_late_hosts()
         if attempt.group is not None and attempt.began and not self._read(turn).finished:
-            self._pool.discard(attempt.group)
+            self.pool.discard(attempt.group)
         if self._drills:
-            self._pool.end_life(_DRILLED)
+            self.pool.end_life(_DRILLED)
         if not self._keep_data:
             self._run.remove_data(turn.point, turn.repeat, warmup=False, arm=turn.arm)
         return attempt
@@ -227,7 +236,7 @@ class Runner:
         try:
             killed = group.perform_and_kill(first, kill, self._timeout_s)
         finally:
-            self._pool.end_life(_DRILLED)
+            self.pool.end_life(_DRILLED)
         if not isinstance(killed, Killed):
             attempt.ended = killed
             return
@@ -246,10 +255,10 @@ class Runner:
 
     def _group(self, turn: RepeatKey) -> WorkerGroup:
         if self._drills:
-            return self._pool.life(_DRILLED, turn.measured, self._timeout_s)
+            return self.pool.life(_DRILLED, turn.measured, self._timeout_s)
         if turn.life is None:
-            return self._pool.group(turn.measured, self._timeout_s)
-        return self._pool.life(turn.life, turn.measured, self._timeout_s)
+            return self.pool.group(turn.measured, self._timeout_s)
+        return self.pool.life(turn.life, turn.measured, self._timeout_s)
 
     def _warm_up(self, group: WorkerGroup, turn: RepeatKey) -> None:
         """Makes the warm-ups that a group has not made, and one that is traced, where it is due."""
@@ -293,150 +302,3 @@ class Runner:
 def _ended(repeat: Repeat, arm: Arm | None) -> bool:
     """Returns whether a repeat is left as it is; in a comparison a failure is a result as well."""
     return repeat.finished or (arm is not None and repeat.first_failed)
-
-
-class RepeatKey(NamedTuple):
-    """A repeat that is to be made; its fields are those of `OfRepeat`."""
-
-    point: sweep.SweepEntry
-    repeat: int
-    arm: Arm | None = None
-    block: int | None = None
-    life: int | None = None
-
-    @property
-    def measured(self) -> sweep.SweepPoint:
-        """The point, or that of the side."""
-        return sweep.side(self.point, self.arm)
-
-    def progress(self, **fields: Any) -> Progress:
-        """Returns an event of its progress; `fields` are those of `Progress`."""
-        return Progress(**{**self._which(), **fields})
-
-    def retry(self, reason: str, left: int) -> Retry:
-        """Returns the event that precedes another attempt."""
-        return Retry(**self._which(), reason=reason, left=left)
-
-    def _which(self) -> dict[str, Any]:
-        which = {"point": self.point, "index": self.repeat, "arm": self.arm}
-        return {**which, "block": self.block, "life": self.life}
-
-
-class RepeatAttempt:
-    """One attempt at a repeat, which begins when this is made."""
-
-    def __init__(self, run: records.RunDirectory, host: Host, tasks: Sequence[Task]) -> None:
-        self.tasks = tasks  # what each host is to do
-        self.group: WorkerGroup | None = None  # the workers that do it; None before they are there
-        self.ended: dict[int, Done] = {}  # how each host ended that ended by itself
-        # the errors of hosts that a failure has ended
-        self.errors: dict[int, records.ErrorInfo] = {}
-        self._run, self._host = run, host
-        self._started_at, self._clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-
-    @property
-    def began(self) -> bool:
-        """Whether some host measured something, or failed for another reason than an unmet need."""
-        unmet = [done for done in self.ended.values() if done.unmet]
-        return (
-            self.group is None or len(unmet) < len(self.tasks) or any(self.group.measured.values())
-        )
-
-    def record_warm_up(self, warm_up: WarmUpEnded) -> None:
-        """Records that a warm-up ended it."""
-        self.ended = warm_up.ended
-        self._record(warm_up.errors(len(self.tasks)), skipped=warm_up.skipped)
-
-    def record_failure(self, failure: HostFailed) -> None:
-        """Records that a host failed, and how the others were ended for that."""
-        own = records.ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
-        peer = peer_failed(failure.host, failure.message)
-        peers = dict.fromkeys(range(len(self.tasks)), peer)
-        self.errors = {**peers, **failure.others, failure.host: own}
-        self._record(self.errors)
-
-    def record_late_hosts(self) -> None:
-        """Records the hosts that had not ended when another one failed."""
-        late = set(range(len(self.tasks))) - self.ended.keys()
-        first = next((host for host, done in self.ended.items() if done.status == "failed"), None)
-        if late and first is not None:
-            self._record(dict.fromkeys(late, peer_failed(first, self.ended[first].reason)))
-
-    def _record(self, errors: Mapping[int, records.ErrorInfo], *, skipped: bool = False) -> None:
-        """Records the hosts in `errors`, which could not do it themselves."""
-        for host, error in errors.items():
-            started = None if self.group is None else self.group.ready[host]
-            ran_on = self._host.provenance(host) if started is None else started.provenance
-            task = self.tasks[host]
-            record = task.record(
-                status="skipped" if skipped else "failed",
-                error=error,
-                started_at=self._started_at,
-                duration_s=time.monotonic() - self._clock,
-                samples=() if self.group is None else tuple(self.group.measured.get(host, ())),
-                provenance=task.provenance(ran_on, str(self._run.root), None),
-                worker="" if started is None else started.worker,
-            )
-            check_there(self._run)
-            try:
-                with contextlib.suppress(records.AlreadyRecorded):  # it came to its end after all
-                    self._run.write_record(record)
-            except (OSError, LeaseLost) as failure:
-                raise CannotRecord(f"cannot write the record: {failure}") from None
-
-
-def check_there(run: records.RunDirectory) -> None:
-    """Checks that a run directory can still take records."""
-    try:
-        run.check_there()
-    except OSError as failure:
-        raise CannotRecord(str(failure)) from None
-
-
-def peer_failed(host: int, reason: str) -> records.ErrorInfo:
-    """Describes the end of a host that the failure of another one, `host`, has caused."""
-    return records.ErrorInfo(
-        type=records.PEER_FAILED, message=f"ended because host {host} failed: {reason}"
-    )
-
-
-def attempts_so_far(
-    earlier: records.Repeat, errors: Mapping[int, records.ErrorInfo]
-) -> Mapping[int, tuple[records.Attempt, ...]]:
-    """Returns the failed attempts of each host before a repeat is tried again."""
-    # A host that passed, and is to measure again because another one failed, has attempts too.
-    failed = {host: record.error for host, record in earlier.records.items() if record.error}
-    first = min(failed, key=lambda host: failed[host].type == records.PEER_FAILED, default=None)
-    peer = None if first is None else peer_failed(first, failed[first].message)
-    return {
-        host: record.as_attempt(errors.get(host, peer)) for host, record in earlier.records.items()
-    }
-
-
-class WarmUpEnded(Exception):
-    """A warm-up did not pass, so that its repeat will not be run."""
-
-    def __init__(self, ended: dict[int, Done]) -> None:
-        super().__init__()
-        self.ended = ended
-        self._host, self._done = next(
-            (host, done) for host, done in ended.items() if done.status != "passed"
-        )
-
-    @property
-    def skipped(self) -> bool:
-        """Whether the point cannot run here at all, rather than having failed."""
-        return self._done.status == "skipped"
-
-    def errors(self, num_hosts: int) -> dict[int, records.ErrorInfo]:
-        """Returns the measurement to record for each host."""
-        own = self._done.error or records.ErrorInfo(type="Unknown", message="no reason was given")
-        if not self.skipped and not self._done.unmet:
-            own = own.model_copy(update={"message": f"in a warm-up: {own.message}"})
-        peer = peer_failed(self._host, own.message)
-
-        def same(host: int) -> bool:
-            ended = self.ended.get(host)
-            return self.skipped or (ended is not None and ended.reason == self._done.reason)
-
-        return {host: own if same(host) else peer for host in range(num_hosts)}

@@ -16,7 +16,13 @@ from orbax_bench_core.sweep import Pair, PairDesign, Placement, SweepPoint, plac
 def schedule(
     points: Sequence[SweepPoint], num_repeats: int, execution: ExecutionConfig
 ) -> list[tuple[SweepPoint, int]]:
-    """Returns every repeat of every point in the order in which to run them."""
+    """Returns every repeat of every point in the order in which to run them.
+
+    Args:
+        points: The points.
+        num_repeats: Repeats of each.
+        execution: The order, `sequential` or `interleaved`, and its seed.
+    """
     # Interleaved rounds spread drift of the machine evenly over the points: a machine that slows
     # down during a sweep would otherwise look like the fault of the points that come last.
     if execution.order == "sequential":
@@ -62,7 +68,7 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
         for point, index in schedule(session.plain, info.num_repeats, info.execution):
             if spread and info.execution.process_of(index) != process:
                 process = info.execution.process_of(index)
-                runner.end_workers(session.plain, coming=last - process + 1)
+                runner.pool.end(session.plain, coming=last - process + 1)
             if point.id in cannot_pass:
                 continue
             repeat = runner.finish(point, index)
@@ -115,6 +121,13 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
     `next_look` is asked after each look, also when there is nothing to compare. A failure is data
     and ends nothing, unless an arm cannot be measured or no attempt of either arm passes in the
     first block.
+
+    Args:
+        session: What to measure, and where.
+        next_look: Judges a pair after each look.
+
+    Raises:
+        CommonFailure: The first arms failed for one reason, and the session gives up on that.
     """
     info = session.info
     designs = dict(info.designs)
@@ -131,14 +144,14 @@ def run_pairs(session: Session, next_look: NextLook) -> None:
                 begin = [pair for pair, at in turn if designs[pair.id].begins_process(at.start)]
                 # Lives need the room that workers of later blocks would take.
                 followers = len(turns) - number if len(begin) == len(turn) else 1
-                runner.end_workers([pair.baseline for pair in begin], followers)
+                runner.pool.end([pair.baseline for pair in begin], followers)
                 for pair, blocks in turn:
                     if pair.id not in waited:
                         continue  # nothing was comparable in an earlier turn
-                    started = len(runner.starts)
+                    started = len(runner.pool.starts)
                     design = designs[pair.id]
                     comparable = _run_blocks(runner, info, pair, design, blocks, shared)
-                    waited[pair.id] += runner.starts[started:]
+                    waited[pair.id] += runner.pool.starts[started:]
                     if comparable and blocks.stop < last[pair.id]:
                         continue
                     going = next_look(pair, waited.pop(pair.id))
@@ -212,4 +225,4 @@ def _measure_block(
             repeat = design.repeat(block, slot, operation)
             yield runner.finish(pair, repeat, arms[slot], block, slot)
             if not alive and operation == design.operations_per_life - 1:
-                runner.end_life(slot)
+                runner.pool.end_life(slot)

@@ -40,7 +40,14 @@ _UTIME, _STIME = 11, 12
 
 
 def read_signs(pid: int, *, ended: bool, exit_code: int | None, root: str = "/proc") -> Signs:
-    """Reads the signs of a process."""
+    """Reads the signs of a process.
+
+    Args:
+        pid: Its process id.
+        ended: Whether the pipe of its events is closed.
+        exit_code: Its exit code; None while it runs.
+        root: Where the kernel shows processes.
+    """
     state, ticks = "", None
     if exit_code is None:
         # The name of the program comes before the state, and may hold anything, brackets too.

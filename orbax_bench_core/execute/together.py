@@ -42,7 +42,7 @@ def on_hosts(
     """Measures on one host, or on all hosts of a cluster together.
 
     Args:
-        cluster: The place of this host; None where it is the only one.
+        cluster: The place of this host, or None for the only one.
         directory: The run directory, which all hosts see.
         measure: Measures on the host of the settings that it is given, and returns an exit code.
         suite: The suite, which the other hosts are sent.

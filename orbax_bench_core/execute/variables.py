@@ -71,7 +71,11 @@ def num_slices(environment: Mapping[str, str]) -> int:
 
 
 def number(name: str, text: str) -> int:
-    """Returns the number that a variable holds."""
+    """Returns the number that a variable holds.
+
+    Raises:
+        UserError: It holds none.
+    """
     if not text.strip().isdecimal() or len(text) > _MOST_DIGITS:
         raise wrong_variables(f"{name}: expected a number, got {shown(text)}")
     return int(text)

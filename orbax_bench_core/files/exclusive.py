@@ -27,6 +27,7 @@ _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, e
 """Errors of `flock` on a file system without locks."""
 
 _LOCK_WAIT_S: Final = 30.0
+"""Seconds for which another swap in the same folder is waited for."""
 _LOCK_POLL_S: Final = 0.02
 
 

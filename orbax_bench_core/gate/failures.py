@@ -13,6 +13,7 @@ from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.verdict import FailureVerdict, Word
 
 _FEWEST_MORE: Final = 2
+"""More failures of the candidate than of the baseline that keep a PASS back after the last look."""
 
 
 def judge_failures(

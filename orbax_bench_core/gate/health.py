@@ -14,6 +14,7 @@ from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
 
 _LONGEST_FOR_PAIRS: Final = 1000
+"""Values up to which the slope of every pair is looked at: their number grows with the square."""
 
 _FAR: Final = 3.5
 """Robust standard deviations that make an outlier: B. Iglewicz and D. C. Hoaglin, "How to detect

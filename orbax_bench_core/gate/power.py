@@ -30,6 +30,7 @@ POWER: Final = 0.9
 LIKELY: Final = 0.8
 
 _PATHS: Final = 20_000
+"""Simulated comparisons: the standard error of a chance of 90 % is 0.2 %."""
 _SEED: Final = 20_240_229
 _ORDERS: Final = math.comb(BLOCK_SIZE, PER_ARM)
 

@@ -28,6 +28,7 @@ for saves, 6.9 % for their blocking part. Less would break the level at 7 %: REG
 slow-down that equals the tolerance came in 3 % of comparisons with 5 %, in 1.7 % with 6 %."""
 
 _PRIOR_FREEDOM: Final = 8.0
+"""Degrees of freedom of that prior: what it weighs against what was seen."""
 
 _SIGMA_FREEDOM: Final = 0.37
 """Efficiency of a median absolute deviation against a standard deviation."""

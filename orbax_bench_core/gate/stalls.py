@@ -19,12 +19,14 @@ from orbax_bench_core.gate.verdict import StallVerdict, Word
 
 RATIO: Final = 1.5
 SIGMAS: Final = 4.0
+"""A stall takes 1.5 times the median, and is 4 robust standard deviations of the log above it."""
 
 _FEWEST_MORE: Final = 5
 _SMALLEST_SHARE: Final = 0.02
 """A REGRESSION needs that many more stalls, and as large a share of the operations."""
 
 _SUSPICIOUS_P: Final = 0.05
+"""P-value up to which stalls keep a PASS back at the last look."""
 
 
 def find_stalls(blocks: Blocks) -> tuple[Bools, float]:

@@ -8,6 +8,7 @@ from orbax_bench_core.files import ResultModel
 
 _DRIFT_P: Final = 0.01
 _DRIFT: Final = 0.05
+"""A drift is flagged if it is as improbable as this, and as large."""
 
 Word = Literal["REGRESSION", "PASS", "INCONCLUSIVE"]
 

@@ -24,6 +24,7 @@ from orbax_bench_core.inventory.store import Chunk, StoreError, ZarrArray, read_
 _LISTED: Final = 3
 _MOST_TREES: Final = 4
 _MOST_ARRAYS: Final = 32
+"""Trees, and arrays of each, that are read for what their options say: they are alike."""
 _DEPTH: Final = 4
 _OF_REPLICA: Final = "ocdbt.process_replica_"
 _EMPTY: Final = ("None", "Dict", "List", "Tuple", "NamedTuple")

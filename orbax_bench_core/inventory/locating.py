@@ -31,6 +31,7 @@ _TREE_HANDLERS: Final = ("PyTree", "Standard")
 """In the names of Orbax's classes that write trees."""
 _DEPTH: Final = 3
 _MOST_CHILDREN: Final = 1_000
+"""Folders of a folder that are looked into for a checkpoint that a path may mean."""
 _MSGPACK_MAPS: Final = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
 """First bytes of a mapping in msgpack; TensorFlow's file of the same name begins with text."""
 

@@ -39,7 +39,19 @@ class Chunk:
 def read_store(
     folder: AnyPath, sizes: Mapping[PurePosixPath, int], *, ocdbt: bool
 ) -> tuple[dict[str, Chunk], list[str]]:
-    """Lists the keys of a store."""
+    """Lists the keys of a store.
+
+    Args:
+        folder: Folder of the tree.
+        sizes: Bytes of each file below it.
+        ocdbt: Whether its arrays lie in OCDBT databases.
+
+    Returns:
+        Place of each key, and the files of a database that are missing or cut short, a line each.
+
+    Raises:
+        StoreError: The database cannot be read.
+    """
     if not ocdbt:
         return _in_folders(folder, sizes), []
     if sizes.get(_MANIFEST, 0) > MAX_BYTES:
@@ -180,7 +192,11 @@ class ZarrArray:
 
 
 def read_zarr(text: bytes | str) -> ZarrArray:
-    """Reads the metadata of one array."""
+    """Reads the metadata of one array.
+
+    Raises:
+        ValueError: It is no metadata of an array in Zarr 2 or 3.
+    """
     try:
         found = json.loads(text)
     except RecursionError:

@@ -79,7 +79,11 @@ def parse_gpus(text: str) -> Gpus:
 
 
 def gpu_named(name: str) -> Gpu:
-    """Returns the kind of GPU that people call so, by its name here, on GKE or on Vertex AI."""
+    """Returns the kind of GPU that people call so, by its name here, on GKE or on Vertex AI.
+
+    Raises:
+        UserError: There is none; the message names the nearest.
+    """
     for gpu in GPU_KINDS:
         if name in (gpu.name, gpu.gke, gpu.vertex):
             return gpu

@@ -69,7 +69,14 @@ class PodsLauncher:
         return f"# {self.shipment.said}\n{yaml.safe_dump_all(documents, sort_keys=False)}"
 
     def start(self) -> int:
-        """Creates all, prints what host 0 prints, and deletes all at the end."""
+        """Creates all, prints what host 0 prints, and deletes all at the end.
+
+        Returns:
+            The exit code of the command on host 0.
+
+        Raises:
+            UserError: The client is not installed, or the cluster refuses what is created.
+        """
         try:
             import kubernetes  # noqa: F401
         except ImportError:
@@ -193,7 +200,12 @@ class PodsLauncher:
 
 
 def variables(plain: Mapping[str, str], fields: Mapping[str, str]) -> list[Object]:
-    """Returns variables of a container: plain ones, and those that are fields of its pod."""
+    """Returns variables of a container: plain ones, and those that are fields of its pod.
+
+    Args:
+        plain: Values by name.
+        fields: Paths of fields of the pod by name, such as `metadata.name`.
+    """
     return [
         *({"name": key, "value": value} for key, value in plain.items()),
         *(

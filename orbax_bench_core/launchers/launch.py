@@ -104,7 +104,11 @@ class Launcher(Protocol):
 
 
 def require_client(program: str, remedy: str) -> None:
-    """Refuses a launch by a program that is not here."""
+    """Refuses a launch by a program that is not here.
+
+    Raises:
+        UserError: It is not on the PATH; the message ends with `remedy`.
+    """
     if shutil.which(program) is None:
         raise UserError(f"cannot find `{program}` on this machine's PATH: {remedy}")
 
@@ -129,7 +133,13 @@ def environment_of_hosts() -> dict[str, str]:
 
 
 def place_variables(head: str, host: int, hosts: int) -> dict[str, str]:
-    """Returns the variables by which a host knows its place, where no cluster has others."""
+    """Returns the variables by which a host knows its place, where no cluster has others.
+
+    Args:
+        head: `host:port` of host 0.
+        host: Index of the host.
+        hosts: How many there are.
+    """
     return {
         "ORBAX_BENCH_HEAD": head,
         "ORBAX_BENCH_HOST": str(host),

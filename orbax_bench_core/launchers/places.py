@@ -78,14 +78,25 @@ def make_launcher(
 
 
 def expected_of(on: str, settings: Sequence[str], tpu: str, slices: int) -> str:
-    """Returns the devices that hosts of slices expect; empty if one process drives all hosts."""
+    """Returns the devices that hosts of slices expect; empty if one process drives all hosts.
+
+    Args:
+        on: Name of the place.
+        settings: Its settings, `KEY=VALUE` each.
+        tpu: The kind of slice, such as `v5e:4x4`.
+        slices: How many slices.
+    """
     if place_named(on).one_process(place_settings(on, settings)):
         return ""
     return expected.expectation(tpus.parse_slice(tpu), slices)
 
 
 def place_named(name: str) -> Place:
-    """Returns a place."""
+    """Returns a place.
+
+    Raises:
+        UserError: There is none of that name.
+    """
     if name not in PLACES:
         raise UserError(f"--on {name}: there is no such place; {did_you_mean(name, PLACES)}")
     return PLACES[name]

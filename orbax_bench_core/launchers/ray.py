@@ -36,7 +36,9 @@ _SLICE: Final = "ray.io/tpu-slice-name"
 _WORKER: Final = "ray.io/tpu-worker-id"
 _RESOURCES: Final = ("CPU", "GPU", "TPU")
 _ANSWER_S: Final = 60.0
+"""Seconds that actors may take for an answer."""
 _KNOCK_S: Final = 10.0
+"""Seconds that the address of a cluster may take to answer."""
 _POLL_S: Final = 1.0
 
 

@@ -55,7 +55,11 @@ class Shipment:
         return f"{self.mounted}, which the hosts mount, is no folder of this machine"
 
     def send(self) -> None:
-        """Puts the suite into the run directory."""
+        """Puts the suite into the run directory.
+
+        Raises:
+            UserError: The run directory cannot be reached or written from this machine.
+        """
         from etils import epath
 
         from orbax_bench_core.files import write_atomically
@@ -108,7 +112,11 @@ def is_digest(image: str) -> bool:
 
 
 def require_digest(launch: Launch, place: str) -> str:
-    """Returns the image of a launch."""
+    """Returns the image of a launch.
+
+    Raises:
+        UserError: There is no image, or it is named by a tag, which may mean another one tomorrow.
+    """
     if launch.image is not None and is_digest(launch.image):
         return launch.image
     given = "" if launch.image is None else f", got {launch.image}"
@@ -122,7 +130,17 @@ def require_digest(launch: Launch, place: str) -> str:
 def require_shared(
     launch: Launch, place: str, mounted: str | None = None, *, mount: str = ""
 ) -> None:
-    """Checks that all hosts reach the run directory."""
+    """Checks that all hosts reach the run directory.
+
+    Args:
+        launch: The launch.
+        place: Name of the place, for the message.
+        mounted: Path at which hosts mount a volume; None without one.
+        mount: The setting that mounts one, for the message.
+
+    Raises:
+        UserError: The run directory is a local path outside of it.
+    """
     directory = launch.output_directory
     if directory.startswith("gs://"):
         return

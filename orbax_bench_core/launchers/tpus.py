@@ -142,7 +142,16 @@ class SliceShape:
 
 
 def slice_shape(generation: str, topology: str, machine_type: str = "") -> SliceShape:
-    """Returns a slice of the table."""
+    """Returns a slice of the table.
+
+    Args:
+        generation: Name of the TPU, such as `v5e`.
+        topology: Its chips along each axis, such as `2x4`.
+        machine_type: Compute Engine's name of its machines; the largest ones without.
+
+    Raises:
+        UserError: There is no such slice, or none of these machines.
+    """
     found = generation_named(generation, by_alias=False)
     if topology not in topologies(found):
         raise UserError(_no_such_topology(found, topology))
@@ -180,7 +189,15 @@ def topologies(generation: Generation) -> Iterator[str]:
 
 
 def generation_named(name: str, *, by_alias: bool = True) -> Generation:
-    """Returns the generation that people call so, by its name or another one of it."""
+    """Returns the generation that people call so, by its name or another one of it.
+
+    Args:
+        name: The name.
+        by_alias: Whether other names that people know it by will do as well.
+
+    Raises:
+        UserError: There is none; the message names the nearest.
+    """
     by_name = {known: each for each in GENERATIONS for known in (each.name, *each.aliases)}
     if name in by_name and (by_alias or by_name[name].name == name):
         return by_name[name]

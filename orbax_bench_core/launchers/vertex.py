@@ -48,6 +48,7 @@ _REQUIRED: Final = {
 _FIRST_WAIT_S: Final = 5.0
 _LONGEST_WAIT_S: Final = 60.0
 _GROWTH: Final = 1.5
+"""The time between two looks at a job grows by this factor, as long as its state stays."""
 
 
 def _reservation(name: str | None) -> str | None:

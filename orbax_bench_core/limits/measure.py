@@ -43,7 +43,19 @@ def measure_limits(
     repeats: int = 3,
     left_out: Sequence[ProbeName] = (),
 ) -> Limits:
-    """Measures what this machine can do with some bytes at a path, with and without TensorStore."""
+    """Measures what this machine can do with some bytes at a path, with and without TensorStore.
+
+    Args:
+        path: Folder on the storage, local or gs://.
+        num_bytes: Bytes that each probe moves; fewer where memory or disk has no room.
+        parallelism: Pieces of the data, each moved by a thread; None for one per device.
+        dtype: Dtype of the arrays.
+        repeats: How often each probe is kept; a first time is discarded.
+        left_out: Probes that are not made.
+
+    Raises:
+        UserError: Nothing can be written there, or there is no room.
+    """
     directory = existing_directory(path)
     free_disk = None if is_remote(directory) else shutil.disk_usage(directory).free
     free_memory = min(free_memory_bytes(), available_bytes() // jax.local_device_count())

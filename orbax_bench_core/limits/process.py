@@ -46,6 +46,7 @@ from orbax_bench_core.sweep import allocator_settings
 _HOST_MEMORY: HostMemory = "reused"
 _MODULE = "orbax_bench_core.limits"
 _TIMEOUT_S = 300.0
+"""Seconds that all probes of one host may take together."""
 
 _MOST_BYTES = 64 << 20
 """Speeds hardly change beyond this, and the time that it takes to measure them does."""
@@ -192,6 +193,7 @@ MOST_APART: Final = 1.5
 
 _CHECKED_BYTES: Final = 4 << 20
 _REMOTE_BYTES: Final = 1 << 20
+"""Bytes that a check of kept limits moves, on a disk and in a bucket."""
 _TRIES: Final = 4
 _MOST_TRIES: Final = 20
 """The best of so many hardly depends on what else a machine does."""

@@ -25,6 +25,7 @@ MIN_BYTES = 1 << 20
 """With less, a probe measures the start of its threads."""
 
 _MAX_RESIDENT = 0.01
+"""Share of the pages of dropped files that may be in memory all the same."""
 
 
 def is_remote(path: AnyPath) -> bool:
@@ -33,7 +34,11 @@ def is_remote(path: AnyPath) -> bool:
 
 
 def existing_directory(path: str) -> AnyPath:
-    """Returns the directory that `path` names."""
+    """Returns the directory that `path` names.
+
+    Raises:
+        UserError: It does not exist, is no directory, or is an address that cannot be read.
+    """
     from etils import epath
 
     try:
@@ -65,7 +70,19 @@ def scratch(directory: AnyPath) -> Iterator[AnyPath]:
 
 
 def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) -> tuple[int, str]:
-    """Returns how many of the bytes that are asked for can be moved, and what stands in the way."""
+    """Returns how many of the bytes that are asked for can be moved, and what stands in the way.
+
+    Args:
+        requested: Bytes that are asked for.
+        free_disk: Free bytes of the disk; None in a bucket.
+        free_memory: Free bytes of memory.
+
+    Returns:
+        Bytes, and what keeps them from being more; empty for nothing.
+
+    Raises:
+        UserError: They are too few to measure, or there is no room for as many.
+    """
     # Memory holds the bytes up to six times: source, buffers, what TensorStore encodes and decodes,
     # and the page cache. The disk holds them once at a time.
     if requested < MIN_BYTES:
@@ -125,7 +142,11 @@ def write(path: Path, piece: Array) -> None:
 
 
 def read(path: Path, buffer: Array) -> None:
-    """Fills a buffer from a file."""
+    """Fills a buffer from a file.
+
+    Raises:
+        OSError: The file has fewer bytes than the buffer.
+    """
     with path.open("rb", buffering=0) as file:
         room = buffer.view(np.uint8).data
         while room:
@@ -144,7 +165,11 @@ def ensure_written(workload: Workload) -> None:
 
 
 def make_cold(directory: Path) -> None:
-    """Drops the pages of all files below a directory, and makes sure that they are gone."""
+    """Drops the pages of all files below a directory, and makes sure that they are gone.
+
+    Raises:
+        StaysResident: Pages stay in memory, as on a file system that lies there.
+    """
     page_cache.drop(directory)
     share = page_cache.resident_share(directory) or 0.0
     if share > _MAX_RESIDENT:

@@ -80,7 +80,11 @@ def _is_empty(file: IO[bytes]) -> bool:
 
 
 def point_digests(root: AnyPath, point_ids: Iterable[str]) -> dict[str, PointDigest]:
-    """Returns a digest per sweep point that has records, in the order of `point_ids`."""
+    """Returns a digest per sweep point that has records, in the order of `point_ids`.
+
+    Raises:
+        UserError: A record cannot be read.
+    """
 
     def files(point_id: str) -> list[AnyPath]:
         # Only these folders: a step of a large run asks for its own points alone.
@@ -106,7 +110,11 @@ def records_digest(points: Mapping[str, PointDigest]) -> str:
 
 
 def config_digest(run: RunDirectory) -> str:
-    """Returns the digest of `run.json`, without the status: suite, points and rules."""
+    """Returns the digest of `run.json`, without the status: suite, points and rules.
+
+    Raises:
+        ValueError: `run.json` is no JSON object.
+    """
     content = read_json(run.root / "run.json")
     if not isinstance(content, dict):
         raise ValueError("run.json is no JSON object")
@@ -139,7 +147,15 @@ def checkpoint_digest(path: str) -> str:
 
 
 def bytes_digest(path: str, most: int | None = None) -> str:
-    """Returns a digest over all bytes of a folder, such as a checkpoint."""
+    """Returns a digest over all bytes of a folder, such as a checkpoint.
+
+    Args:
+        path: The folder, local or gs://.
+        most: Bytes up to which it is read; None for any number.
+
+    Returns:
+        `unknown` if it is larger, empty, or cannot be read.
+    """
     try:
         files = _files_below(path)
         if most is not None and sum(at_once(_size, files.values())) > most:

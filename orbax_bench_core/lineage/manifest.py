@@ -175,7 +175,12 @@ class ManifestWriter:
         self._write()
 
     def note_conclusion(self, file: str, *, baseline: str | None = None) -> None:
-        """Writes what a verdict or a study was just made from."""
+        """Writes what a verdict or a study was just made from.
+
+        Args:
+            file: The file of the conclusion, such as `verdicts.json`.
+            baseline: What the run was compared with; None for arms of its own.
+        """
         if self._earlier is None:
             for record in Run(self._run).records():
                 self.add(record)

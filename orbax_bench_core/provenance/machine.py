@@ -195,7 +195,15 @@ def surroundings(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def other_surroundings(provenance: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Returns in what the surroundings of two records are known to differ."""
+    """Returns in what the surroundings of two records are known to differ.
+
+    Args:
+        provenance: What ran, and on what, of one record.
+        other: The same of another one.
+
+    Returns:
+        A line for each difference; what is unknown on either side is none.
+    """
     these, those = surroundings(provenance), surroundings(other)
     return [
         f"{name}: {value}, was {those[name]}"

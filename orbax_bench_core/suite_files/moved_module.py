@@ -128,7 +128,11 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def migrate_module(text: str, file: str) -> Migration:
-    """Migrates a module that defines benchmarks."""
+    """Migrates a module that defines benchmarks.
+
+    Raises:
+        UserError: The text is no Python.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:

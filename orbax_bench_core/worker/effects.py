@@ -95,7 +95,14 @@ class EffectListener(logging.Filter):
         samples: Iterable[Sample],
         traces: AnyPath,
     ) -> tuple[OptionEffect, ...]:
-        """Returns the proof of each option that files, samples, events or the log can show."""
+        """Returns the proof of each option that files, samples, events or the log can show.
+
+        Args:
+            point: What was measured.
+            directory: Where the repeat left its checkpoints.
+            samples: What it measured.
+            traces: How the folders of the profiler's traces of this point begin.
+        """
         evidence = proofs.OptionEvidence(
             options=point.options,
             directory=directory,
@@ -115,7 +122,15 @@ class EffectListener(logging.Filter):
 
 
 def require_effects(effects: Iterable[OptionEffect], given: Iterable[str]) -> None:
-    """Refuses a repeat whose numbers would stand under a false name."""
+    """Refuses a repeat whose numbers would stand under a false name.
+
+    Args:
+        effects: What is proven of each option.
+        given: Names of the options that the suite gives; defaults may have no effect.
+
+    Raises:
+        OptionWithoutEffect: One that is given is disproven.
+    """
     asked_for = set(given)
     for effect in effects:
         if effect.state == "not in effect" and effect.option in asked_for:

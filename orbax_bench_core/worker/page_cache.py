@@ -47,7 +47,11 @@ def make_durable(directory: Path) -> None:
 
 
 def resident_share(directory: Path) -> float | None:
-    """The share of the pages below `directory` that are in the page cache, by mincore(2)."""
+    """The share of the pages below `directory` that are in the page cache, by mincore(2).
+
+    Returns:
+        A share between 0 and 1; None without a page.
+    """
     resident = pages = 0
     for path in _files(directory):
         found = _residency(path)
@@ -134,7 +138,12 @@ class PageCacheConditioner:
             make_durable(Path(checkpoint))
 
     def prepare_load(self, operation: str, checkpoint: AnyPath) -> None:
-        """Drops or reads the checkpoint's pages, and records the share that is then resident."""
+        """Drops or reads the checkpoint's pages, and records the share that is then resident.
+
+        Args:
+            operation: Name of the block that loads.
+            checkpoint: Folder of the checkpoint.
+        """
         # A remote checkpoint has no pages here: its loads are neither warm nor cold, and no share
         # is recorded.
         occurrence = self._loads[operation] = self._loads.get(operation, -1) + 1

@@ -27,6 +27,7 @@ from orbax_bench_core.worker.runtime import collect_for_the_last_time, importing
 _log = logging.getLogger(__name__)
 
 _GRACE_S = 2.0
+"""Seconds for which a worker whose orchestrator is gone may still end what it does."""
 _HEARTBEAT_S = 60
 """Seconds of silence after which JAX ends the others. The orchestrator looks at the signs of all
 workers, and is to name the one that failed long before that."""

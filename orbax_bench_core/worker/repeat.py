@@ -41,7 +41,16 @@ def run_repeat(
     worker: str,
     measured: Callable[[Sequence[measure.Sample]], None],
 ) -> records.Record:
-    """Runs one repeat and returns its record, whatever happens inside the benchmark."""
+    """Runs one repeat and returns its record, whatever happens inside the benchmark.
+
+    Args:
+        task: The attempt.
+        setup: What this worker was told when it started.
+        states: Keeps the states of points, so that each is made once.
+        provenance: What runs, and on what.
+        worker: Id of this process.
+        measured: Takes the samples of each block as it ends.
+    """
     run = records.RunDirectory(setup.root)
     repeat = _Repeat(task, setup, run, states, measured)
     started_at, clock = datetime.datetime.now(datetime.UTC), time.monotonic()

@@ -16,7 +16,11 @@ _DEVICE_COUNT_FLAG = "xla_force_host_platform_device_count"
 
 
 def simulate_devices(count: int) -> bool:
-    """Asks JAX for `count` CPU devices; call it before the first device is used."""
+    """Asks JAX for `count` CPU devices; call it before the first device is used.
+
+    Returns:
+        Whether it did; false where variables of the environment give a number already.
+    """
     import jax
 
     if _DEVICE_COUNT_FLAG in os.environ.get("XLA_FLAGS", "") or "JAX_NUM_CPU_DEVICES" in os.environ:

@@ -1,6 +1,6 @@
 """What is recorded of a repeat whose warm-up did not pass."""
 
-from orbax_bench_core.execute.runner import WarmUpEnded
+from orbax_bench_core.execute.attempt import WarmUpEnded
 from orbax_bench_core.records import PEER_FAILED, ErrorInfo
 from orbax_bench_core.worker import Done
 

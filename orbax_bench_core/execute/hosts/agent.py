@@ -38,7 +38,9 @@ from orbax_bench_core.worker import WorkerSetup
 
 _CONNECT_S: Final = 5.0
 _PAUSE_S: Final = 0.3
+"""Seconds between two tries to join."""
 _MAKERS_S = 4.0
+"""Seconds in which threads that make environments have to end once their children are killed."""
 _POLL_S = 0.1
 
 

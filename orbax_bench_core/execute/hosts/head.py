@@ -28,6 +28,7 @@ from orbax_bench_core.provenance import host_provenance
 from orbax_bench_core.worker import WorkerSetup
 
 HOST_WAIT_S = 120.0
+"""Seconds for which hosts that were lost are waited for, until the run ends."""
 
 WorkerHandle = LocalWorker | RemoteWorker
 """A worker that runs; its own lines arrive in the inbox of its group."""
@@ -61,7 +62,11 @@ class ClusterHosts:
                 _at_once([functools.partial(host.dismiss, self.code) for host in present])
 
     def await_all(self) -> None:
-        """Waits until every host has joined, and names those that are missing meanwhile."""
+        """Waits until every host has joined, and names those that are missing meanwhile.
+
+        Raises:
+            UserError: Some did not join in time; the message names them.
+        """
         hosts = range(1, self._cluster.size)
         if not self._server.wait(hosts, self._join_s, "to join"):
             missing = self._server.names(self._server.missing(hosts))

@@ -24,8 +24,10 @@ from orbax_bench_core.execute.hosts.wire import (
 )
 
 _SAY_AGAIN_S: Final = 30.0
+"""Seconds after which the same line may be said again."""
 _AFTER_ERROR_S: Final = 0.1
 _PAUSE_S: Final = 0.3
+"""Seconds between two tries to listen at an address that is not there yet."""
 _NEWCOMERS: Final = 256
 """Connections at once of agents that have not been let in yet."""
 _OF_ONE_ADDRESS: Final = 16
@@ -74,7 +76,13 @@ class HostServer:
                     server.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
 
     def wait(self, hosts: Sequence[int], within_s: float, what: str) -> bool:
-        """Returns whether there is contact with all of some hosts, at the latest in `within_s`."""
+        """Returns whether there is contact with all of some hosts, at the latest in `within_s`.
+
+        Args:
+            hosts: Indices of the hosts.
+            within_s: Seconds to wait.
+            what: What they are waited for, for people, such as `to join`.
+        """
         deadline, told_at = time.monotonic() + within_s, -_SAY_AGAIN_S
         with self._changed:
             while missing := self.missing(hosts):

@@ -41,7 +41,11 @@ _PACKAGES: Final = ("orbax-bench", "jax", "jaxlib", "orbax-checkpoint")
 
 
 def given_token(environment: MutableMapping[str, str]) -> str | None:
-    """Takes the token out of an environment, so that nothing that is started inherits it."""
+    """Takes the token out of an environment, so that nothing that is started inherits it.
+
+    Raises:
+        UserError: It is short enough to be guessed.
+    """
     token = environment.pop(TOKEN, "").strip()
     # What a random token of this length has that is made of such letters.
     alphabets = (size for letters, size in _ALPHABETS if set(token) <= set(letters))

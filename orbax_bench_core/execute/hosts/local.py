@@ -30,10 +30,13 @@ from orbax_bench_core.python_command import python_command
 from orbax_bench_core.worker import STACKS_SIGNAL, WorkerSetup
 
 _STOP_S = 5.0
+"""Seconds that a worker has to end by itself after each signal."""
 _TAIL_LINES = 15
 _TAIL_BYTES = 2**20
+"""Bytes of a log that are read for its last lines: one line may be as long as it likes."""
 _STACK_LINES = 100
 _STACKS_S = 2.0
+"""Seconds that a worker has to print the stacks of its threads."""
 _POLL_S = 0.05
 
 
@@ -220,7 +223,11 @@ class LocalWorker:
         threading.Thread(target=self._read, args=(events_in,), daemon=True).start()
 
     def send(self, line: str) -> None:
-        """Hands one line to the worker."""
+        """Hands one line to the worker.
+
+        Raises:
+            WorkerDied: It has ended.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")

@@ -21,7 +21,9 @@ from orbax_bench_core.provenance import REJOINED
 from orbax_bench_core.worker import WorkerSetup
 
 _ANSWER_S = 30.0
+"""Seconds that an agent may take for an answer, on top of what it is asked to do."""
 _END_S = 10.0
+"""Seconds until an agent has said how a worker ended whose events have ended."""
 _OF_EACH_HOST = ("PYTHONPATH",)
 """Variables that no host takes from another: its suite lies in a folder of its own."""
 

@@ -100,7 +100,16 @@ def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
 
 
 def unpack(data: bytes, folder: Path, *, digest: str = "") -> None:
-    """Writes packed files into a folder."""
+    """Writes packed files into a folder.
+
+    Args:
+        data: The archive.
+        folder: An empty folder.
+        digest: SHA-256 that the archive must have; empty for any.
+
+    Raises:
+        ValueError: It is another one, no archive, or larger than one may be.
+    """
     if digest and hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("the copy of the suite is not the one that process 0 has written")
     try:

@@ -25,6 +25,7 @@ _COUNTER = struct.Struct(">Q")
 _CODE_BYTES = 32
 _MOST_BYTES = 64 * 2**20
 _MOST_BYTES_BEFORE_PROOF = 4096
+"""Bytes of a message of a side that has not proved that it knows the token: anyone may send it."""
 _MOST_DEPTH = 256
 """Brackets in each other: a suite may have 100, and a message wraps it in a few."""
 _MOST_DEPTH_BEFORE_PROOF = 4
@@ -82,7 +83,12 @@ class Wire:
         self.peer, self.address = (str(each[0]).removeprefix("::ffff:") for each in (peer, own))
 
     def secure(self, *, sends: bytes, receives: bytes) -> None:
-        """Has every frame from here on authenticated, each direction with its own key."""
+        """Has every frame from here on authenticated, each direction with its own key.
+
+        Args:
+            sends: Key of what this side sends.
+            receives: Key of what the other side sends.
+        """
         self._keys = (sends, receives)
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -98,7 +104,14 @@ class Wire:
             self._socket.sendall(_LENGTH.pack(len(payload)) + code + payload)
 
     def receive(self, within_s: float | None = None) -> Message:
-        """Returns the next message."""
+        """Returns the next message.
+
+        Args:
+            within_s: Seconds to wait; None for as long as the other side gives signs of life.
+
+        Raises:
+            ConnectionError: The other side is gone or silent, or sends what it cannot have sent.
+        """
         deadline = None if within_s is None else time.monotonic() + within_s
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
         most, deepest = _MOST_BYTES, _MOST_DEPTH
@@ -155,7 +168,12 @@ def _message(payload: bytes, deepest: int) -> Message:
 
 
 def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) -> None:
-    """Proves to process 0 that this is an agent of the run, and has process 0 prove the same."""
+    """Proves to process 0 that this is an agent of the run, and has process 0 prove the same.
+
+    Raises:
+        Refused: One side does not know the token, or process 0 says why this host may not join.
+        ConnectionError: The other side is gone or silent.
+    """
     # An agent that has no token asks all the same: that process 0 is there, and its token is not,
     # is what people need to know on both sides.
     theirs, mine = _text(wire.receive(within_s), "nonce"), secrets.token_hex(32)
@@ -176,7 +194,15 @@ def prove_as_agent(wire: Wire, token: str | None, rank: int, within_s: float) ->
 
 
 def prove_as_head(wire: Wire, token: str, size: int, within_s: float) -> int:
-    """Has a newcomer prove that it is an agent of the run, and proves the same to it."""
+    """Has a newcomer prove that it is an agent of the run, and proves the same to it.
+
+    Returns:
+        Index of its host.
+
+    Raises:
+        Refused: It does not know the token, or is no host of this run.
+        ConnectionError: The other side is gone or silent.
+    """
     mine = secrets.token_hex(32)
     wire.send({"nonce": mine})
     answer = wire.receive(within_s)

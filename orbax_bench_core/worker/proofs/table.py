@@ -87,7 +87,14 @@ NOT_TRIED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def prove(benchmark: str, option: str, asked: Any, evidence: OptionEvidence) -> ProvenEffect:
-    """Returns the proof of an option of a built-in benchmark."""
+    """Returns the proof of an option of a built-in benchmark.
+
+    Args:
+        benchmark: Name of the built-in; empty for a class of somebody's own.
+        option: Name of the option.
+        asked: Its value in the point.
+        evidence: What the repeat has left.
+    """
     why = NOT_PROVED.get(f"{benchmark}.{option}")
     proof = PROOFS.get(option)
     if why is None and proof is not None:
