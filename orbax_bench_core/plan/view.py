@@ -96,7 +96,7 @@ def _most_written(plan: Plan) -> str:
 
 
 def _hosts(plan: Plan) -> pages.Table:
-    """Returns what the save and the load are for the host that has most of each."""
+    """Returns bytes, memory and time of the save and the load on a host."""
     reading, memory, time = plan.reading, plan.memory, plan.time
     needed = pages.num_bytes(int(reading.need.max()))
     read = _range(int(reading.least.max()), int(reading.most.max()))
