@@ -23,12 +23,12 @@ def inspection_document(found: Inspection) -> pages.Document:
         headline=_headline(found),
         summary=(
             pages.Text(items=wrong[1:], role="bad"),
+            pages.Text(items=stored.notes, role="unsure"),
             pages.Text(items=(*_facts(found), *_loads(found), _UNREAD)),
             pages.Section("Advice", (pages.Text(items=found.advice),)),
         ),
         following=None if wrong else sound,
         details=(
-            pages.Details("Notes", (pages.Text(items=stored.notes),)),
             pages.Details("Files", (_files(found),)),
             pages.Details("Arrays", _arrays(found)),
             pages.Details("Loads by number of hosts", (_hosts(found),)),
@@ -48,7 +48,8 @@ def _headline(found: Inspection) -> pages.Callout:
     took = "" if stored.save_s is None else f" in {pages.seconds(stored.save_s)}"
     saved = f", saved{by}{took}" if by or took else ""
     arrays = pages.count(sum(not array.is_scalar for array in stored.arrays), "array")
-    text = f"nothing is missing of {arrays} with {pages.num_bytes(found.array_bytes)}{saved}"
+    of = "what was looked at, " if stored.notes else ""
+    text = f"nothing is missing of {of}{arrays} with {pages.num_bytes(found.array_bytes)}{saved}"
     return pages.Callout("WHOLE", text, "good")
 
 

@@ -55,11 +55,19 @@ def _headline(plans: Sequence[Plan], failures: Sequence[str]) -> pages.Callout:
     which = f", the largest of {len(plans)}," if len(plans) > 1 else ""
     hosts = plan.mesh.num_hosts
     each = f", at most {_most_written(plan)} by one of {hosts:,} hosts" if hosts > 1 else ""
-    return pages.Callout(
-        "",
-        f"A save of {plan.tree.label} from {plan.mesh.label}{which} writes {_stored(plan)}{each}"
-        f"{takes}; each device holds {pages.num_bytes(plan.device_bytes)}.",
+    said = (
+        f"save of {plan.tree.label} from {plan.mesh.label}{which} writes {_stored(plan)}{each}"
+        f"{takes}; each device holds {pages.num_bytes(plan.device_bytes)}."
     )
+    if any(map(_is_whole, plans)):
+        return pages.Callout("NOTHING IS SHARDED", f"a {said}", "unsure")
+    return pages.Callout("", f"A {said}")
+
+
+def _is_whole(plan: Plan) -> bool:
+    """Returns whether a mesh of several devices cuts no array, so that each device holds all."""
+    arrays = plan.layout.arrays
+    return plan.mesh.num_devices > 1 and all(each.shard_shape == each.shape for each in arrays)
 
 
 def _following(source: LoadedSuite | CheckpointConfig, given: str) -> pages.Code | None:
@@ -88,7 +96,7 @@ def _most_written(plan: Plan) -> str:
 
 
 def _hosts(plan: Plan) -> pages.Table:
-    """Returns what the save and the load are for the host that has most of each."""
+    """Returns bytes, memory and time of the save and the load on a host."""
     reading, memory, time = plan.reading, plan.memory, plan.time
     needed = pages.num_bytes(int(reading.need.max()))
     read = _range(int(reading.least.max()), int(reading.most.max()))
@@ -132,10 +140,10 @@ def _facts(plan: Plan) -> Iterator[str]:
     """Yields what a reader should know of one plan, a line each."""
     mesh, device = plan.mesh, pages.num_bytes(plan.device_bytes)
     if mesh.num_devices > 1:
-        if all(array.shard_shape == array.shape for array in plan.layout.arrays):
+        if _is_whole(plan):
             yield (
-                f"Nothing is sharded: no axis of {mesh.label} is in the partition of an array and "
-                f"divides it, so that each of the {mesh.num_devices:,} devices holds all {device}."
+                f"No axis of {mesh.label} is in the partition of an array and divides it, so that "
+                f"each of the {mesh.num_devices:,} devices holds all {device}."
             )
         else:
             copies = pages.percent(plan.replicated_share)

@@ -97,11 +97,14 @@ def test_the_command_that_is_named_runs_from_a_folder_with_a_space(init, tmp_pat
 
 def test_the_first_point_is_the_defaults_of_orbax_and_says_so(init):
     init("--synthetic")
+    from orbax.checkpoint import v1 as ocp
+
     options = expand(check()).points[0].options
     defaults = dataclasses.asdict(StorageOptions())
     own = {name: value for name, value in defaults.items() if name in options}
-    assert {"use_ocdbt", "use_zarr3", "use_compression", "use_replica_parallel"} <= own.keys()
+    assert {"use_ocdbt", "use_compression", "use_replica_parallel"} <= own.keys()
     assert {name: options[name] for name in own} == own
+    assert options["use_zarr3"] == ocp.Context().array.saving.use_zarr3
     assert "The first point is Orbax's own defaults" in Path("suite.yaml").read_text()
 
 

@@ -26,10 +26,9 @@ def test_a_reader_gets_from_options_to_a_recovery_time(tmp_path):
     assert re.search(r"(?s)(Best|Tie) for the time of a save: .*?use_ocdbt=", run)
     assert "context = ocp.Context()" in best
     assert "- generator: save_restore" in best
-    assert "256 devices on 64 hosts of 4" in plan
-    assert re.search(r"elements +8,030,261,248;", plan)
-    assert re.search(r"time of a save +at least [\d.]+", plan), plan
-    assert re.search(r"Save in the background, every [\d.]+ min: [\d.]+% of the time", goodput)
+    assert "A save of llama-8b from data=4,fsdp=64 writes 29.9 GiB, at most " in plan
+    assert re.search(r" by one of 64 hosts, in [\d.]+ \w+ or more; each device holds ", plan), plan
+    assert re.search(r"Save in the background, every [\d.]+ min: [\d.]+ % of the time", goodput)
     assert re.search(r"RECOVERED: after .*\d s, .* of it given", recovery), recovery
     assert "1 of 1 drill came back" in recovery
 
