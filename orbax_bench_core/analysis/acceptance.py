@@ -137,7 +137,7 @@ def accept(folder: str, suite: str, reason: str) -> tuple[Acceptance, AnyPath, R
 
 
 def standing(report: VerdictReport, directory: str) -> Standing | None:
-    """Returns what an acceptance says of the verdicts of a run directory; None without one.
+    """Compares the verdicts of a run directory with what was accepted, or gives None without that.
 
     It lies in one of the two folders above the run directory. One that cannot be read covers
     nothing.
@@ -247,10 +247,9 @@ def _ended(
 
 
 def _baseline(run: RunDirectory, report: VerdictReport) -> dict[str, str]:
-    """Returns what the baseline ran: its versions, its environment, and what sets it apart.
+    """Returns the versions and the environment of the baseline, and its revision where that counts.
 
-    The revision of the code counts where the arms differ in it; one checkout of both arms goes on
-    every night.
+    It counts where the arms differ in it: the one checkout of both may be another every night.
     """
     found = {"baseline": report.baseline}
     if len(set(report.revisions.values())) > 1:
