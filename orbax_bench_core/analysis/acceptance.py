@@ -4,6 +4,7 @@ An acceptance is a file next to the run directories of a suite. It covers the op
 regressed in the run that was accepted, each up to a ratio, for the same suite and baseline.
 """
 
+import contextlib
 import datetime
 import getpass
 import itertools
@@ -26,6 +27,7 @@ from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
     absolute,
+    matching,
     read_if_there,
     write_atomically,
 )
@@ -170,6 +172,16 @@ def with_acceptance(report: VerdictReport, directory: str) -> VerdictReport:
     """
     held = standing(report, directory) if report.word == "REGRESSION" else None
     return report.model_copy(update={"accepted": held is not None and held.holds})
+
+
+def acceptances_in(folder: AnyPath) -> list[tuple[AnyPath, str, datetime.datetime]]:
+    """Returns the files of what was accepted in a folder, each with its suite and when that was."""
+    found = []
+    for path in sorted(matching(folder, "accepted-*.json")):
+        with contextlib.suppress(pydantic.ValidationError, UserError):
+            accepted = parsed_file(Acceptance, read_if_there(path) or b"", path)
+            found.append((path, accepted.suite, accepted.accepted_at))
+    return found
 
 
 def _newest(folder: str, suite: str) -> tuple[RunDirectory, RunInfo, VerdictReport]:
