@@ -4,6 +4,7 @@ An acceptance is a file next to the run directories of a suite. It covers the op
 regressed in the run that was accepted, each up to a ratio, for the same suite and baseline.
 """
 
+import contextlib
 import datetime
 import getpass
 import itertools
@@ -26,6 +27,7 @@ from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
     absolute,
+    matching,
     read_if_there,
     write_atomically,
 )
@@ -137,7 +139,7 @@ def accept(folder: str, suite: str, reason: str) -> tuple[Acceptance, AnyPath, R
 
 
 def standing(report: VerdictReport, directory: str) -> Standing | None:
-    """Returns what an acceptance says of the verdicts of a run directory; None without one.
+    """Compares the verdicts of a run directory with what was accepted, or gives None without that.
 
     It lies in one of the two folders above the run directory. One that cannot be read covers
     nothing.
@@ -170,6 +172,16 @@ def with_acceptance(report: VerdictReport, directory: str) -> VerdictReport:
     """
     held = standing(report, directory) if report.word == "REGRESSION" else None
     return report.model_copy(update={"accepted": held is not None and held.holds})
+
+
+def acceptances_in(folder: AnyPath) -> list[tuple[AnyPath, str, datetime.datetime]]:
+    """Returns the files of what was accepted in a folder, each with its suite and when that was."""
+    found = []
+    for path in sorted(matching(folder, "accepted-*.json")):
+        with contextlib.suppress(pydantic.ValidationError, UserError):
+            accepted = parsed_file(Acceptance, read_if_there(path) or b"", path)
+            found.append((path, accepted.suite, accepted.accepted_at))
+    return found
 
 
 def _newest(folder: str, suite: str) -> tuple[RunDirectory, RunInfo, VerdictReport]:
@@ -247,10 +259,9 @@ def _ended(
 
 
 def _baseline(run: RunDirectory, report: VerdictReport) -> dict[str, str]:
-    """Returns what the baseline ran: its versions, its environment, and what sets it apart.
+    """Returns the versions and the environment of the baseline, and its revision where that counts.
 
-    The revision of the code counts where the arms differ in it; one checkout of both arms goes on
-    every night.
+    It counts where the arms differ in it: the one checkout of both may be another every night.
     """
     found = {"baseline": report.baseline}
     if len(set(report.revisions.values())) > 1:

@@ -135,7 +135,7 @@ class LiveVerdicts(ProgressView):
         return f"{done}, at most {left}" if left else done
 
     def _known(self) -> str:
-        """Returns what the last look at the point under way found, or when the first one is."""
+        """Returns the result of the last look at the point under way, or when the first one is."""
         line = self._lines.get(self._point)
         if line is None:
             return ""

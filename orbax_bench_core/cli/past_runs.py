@@ -253,7 +253,6 @@ def compare(
     from orbax_bench_core.analysis.acceptance import standing, with_acceptance
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.exit_codes import exit_code
     from orbax_bench_core.steps import Notifiers
 
     notifiers, directory = Notifiers.of(notify, junit), candidate or baseline

@@ -87,7 +87,7 @@ class ProgressView(Watcher):
         raise NotImplementedError
 
     def _known(self) -> str:
-        """Returns what the measurement has found so far; empty if that is nothing yet."""
+        """Returns the result so far; empty if there is none yet."""
         raise NotImplementedError
 
     def _begins(self, what: str) -> None:

@@ -153,11 +153,12 @@ def prune(
     """Remove old runs and captures that nobody uses; without --delete only list them.
 
     A run, or a capture of a registry, is removed if it is older than --keep and not among the
-    newest --keep-last of its suite. With a suite's last run goes its last notified state. Never
-    removed are runs that a process is measuring, runs that hold another run, a lease or a capture,
-    captures that are the baseline of a point or were before the last promotion, and whatever a
-    remaining run was compared with: name the registry and the folders of the runs that use it in
-    one call. If a file that would say so cannot be read, what it may protect stays.
+    newest --keep-last of its suite. With a suite's last run go its last notified state and what was
+    accepted of it. Never removed are runs that a process is measuring, runs that hold another run,
+    a lease or a capture, captures that are the baseline of a point or were before the last
+    promotion, and whatever a remaining run was compared with: name the registry and the folders of
+    the runs that use it in one call. If a file that would say so cannot be read, what it may
+    protect stays.
 
     Of a run directory only files that orbax-bench writes are removed, by name. Any other file or
     link in it stays with its folder, and is listed. Nothing is removed through a link.

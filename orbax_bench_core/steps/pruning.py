@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, Literal, NamedTuple, Self
 
+from orbax_bench_core.analysis.acceptance import acceptances_in
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.baselines import (
     Registry,
@@ -210,7 +211,7 @@ def _listed(given: str, unread: dict[str, str]) -> tuple[list[Kept], list[Kept]]
     ]
     states = [
         Kept(what="state", place=str(path), suite=suite, began_at=begun)
-        for path, suite, begun in last_states(root)
+        for path, suite, begun in (*last_states(root), *acceptances_in(root))
     ]
     return runs, states
 

@@ -41,7 +41,7 @@ def accept(orbax_bench, tmp_path, night):
 
 @pytest.fixture
 def morning(orbax_bench, tmp_path):
-    """Returns what the morning page says: its headline, the row of the suite and the page."""
+    """Returns the morning page: its headline, the row of the suite and the page."""
 
     def look():
         lines = orbax_bench("site", tmp_path / "nights").out.splitlines()

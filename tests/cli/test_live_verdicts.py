@@ -47,7 +47,7 @@ def undecided(make_operation):
 
 @pytest.fixture
 def log(points):
-    """Returns what is printed of events where there is no terminal; `step_s` lie between them."""
+    """Returns the log of events, which lie `step_s` apart."""
 
     def show(*events, step_s=0.0, **options):
         file, now = io.StringIO(), [0.0]

@@ -17,7 +17,7 @@ NOON = datetime.datetime(2026, 1, 1, 13, 2, 11, tzinfo=datetime.UTC)
 
 @pytest.fixture
 def show(make_point):
-    """Returns what is printed of repeats, before each of which the clock goes on."""
+    """Returns the output about repeats, before each of which the clock goes on."""
 
     def run(*happened, verbose=False, total=10, step_s=60, **terminal):
         file, now = io.StringIO(), [0.0]

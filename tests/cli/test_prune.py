@@ -163,11 +163,26 @@ def test_the_state_of_a_suite_goes_with_its_last_run(prune, night, tmp_path):
             suite=suite, state="PASS", run_id="r", directory="d", begun=NOW - days * DAY, lines=()
         )
         claim(place(str(nightly)), news, NOW).note(delivered=True)
+        accepted = {
+            "suite": suite,
+            "suite_identity": "s",
+            "baseline": {},
+            "run_id": "r",
+            "accepted_by": "ada",
+            "accepted_at": (NOW - days * DAY).isoformat(),
+            "reason": "known",
+            "times": [
+                {"point_id": "i", "point": "p", "operation": "save", "ratio": 1.3, "most": 1.4}
+            ],
+        }
+        (nightly / f"accepted-{suite}.json").write_text(json.dumps(accepted))
     code, said = prune(nightly, "--keep-last", "1", "--delete")
     gone = {(each["what"], each["suite"]) for each in said["old"]}
     assert (code, gone) == (0, {("run", "retired"), ("state", "long gone")})
     kept = sorted(path.name[:15] for path in nightly.glob("notified-*"))
     assert kept == ["notified-a-suit", "notified-retire"]
+    kept = sorted(path.name for path in nightly.glob("accepted-*"))
+    assert kept == ["accepted-a suite.json", "accepted-retired.json"]
 
 
 def test_the_morning_page_no_longer_names_what_is_gone(prune, night, tmp_path):

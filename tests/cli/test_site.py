@@ -33,7 +33,8 @@ def test_the_page_lies_in_the_folder_of_the_runs(site, make_nightly, tmp_path):
 def test_who_needs_a_person_comes_first_and_a_pass_last(site, make_suite, tmp_path):
     """Three suites: one that passes, one that is slower, and one of which nobody has heard."""
     make_suite(tmp_path, "as fast", [1.0] * 4, judged=1)
-    make_suite(tmp_path, "slower", [1.0, 1.0, 1.6, 1.6], judged=3)
+    release = {1.0: "0.12.7", 1.6: "0.12.8"}
+    make_suite(tmp_path, "slower", [1.0, 1.0, 1.6, 1.6], judged=3, version=release.get)
     make_suite(tmp_path, "silent", [1.0] * 4, ago=80, judged=1)
     done = site(".")
     rows = [line.split() for line in done.out.splitlines()[1:4]]
@@ -51,6 +52,7 @@ def test_who_needs_a_person_comes_first_and_a_pass_last(site, make_suite, tmp_pa
     assert "<h1>2 of 3 suites need you</h1>" in page
     assert page.index(">slower</a>") < page.index(">silent</a>") < page.index(">as fast</a>")
     assert "silent</code>: ✗ NO REPORT: it has reported last with the run of " in page
+    assert "New in the first of them: orbax-checkpoint: 0.12.7 → 0.12.8." in page
     assert 'aria-label="4 runs against the baseline: ' in page
 
 

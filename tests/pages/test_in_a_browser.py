@@ -223,6 +223,7 @@ def test_keys_reach_every_fold_and_a_picture_is_told(browser, files):
 
 def test_runs_are_chosen_by_suite_and_state_without_a_script(browser, files):
     browser.open(files["site"])
+    browser.run(FOLDED)
     rows = "[...document.querySelectorAll('.filter + .wide tbody tr')]"
     seen = (
         f"{rows}.filter(each => each.getClientRects().length).map(each => each.cells[1].innerText)"

@@ -7,6 +7,7 @@ from orbax_bench_core.analysis.history.changes import MOST as MOST
 from orbax_bench_core.analysis.history.model import History as History
 from orbax_bench_core.analysis.history.model import PastOperation as PastOperation
 from orbax_bench_core.analysis.history.trends import latest as latest
+from orbax_bench_core.analysis.history.trends import new_in as new_in
 from orbax_bench_core.analysis.history.trends import trend as trend
 from orbax_bench_core.analysis.history.trends import trends_of as trends_of
 from orbax_bench_core.analysis.history.trends import what_ran_in as what_ran_in

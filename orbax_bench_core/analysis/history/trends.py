@@ -8,7 +8,7 @@ from typing import Final
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
-from orbax_bench_core.analysis.history.model import History, PastSeries
+from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
 
 _MOST_SERIES: Final = 20
 _MOST: Final = 3.0
@@ -40,7 +40,7 @@ def trends_of(history: History, margin: Callable[[str], float]) -> tuple[pages.E
 
 
 def worst(history: History) -> PastSeries | None:
-    """Returns the series that decides and whose latest run is the slowest; None of no run."""
+    """Returns the series that decides and whose latest run is the slowest, or None without runs."""
     latest = max((run.began_at for each in history.series for run in each.runs), default=None)
     shown = words.shown(history, every=False)
     current = [each for each in shown if each.runs[-1].began_at == latest] or shown
@@ -48,10 +48,25 @@ def worst(history: History) -> PastSeries | None:
 
 
 def latest(series: PastSeries) -> str:
-    """Returns what the last run measured: `save +62 %`, or `save 24 ms` of a run without arms."""
+    """Returns the result of the last run: `save +62 %`, or `save 24 ms` of a run without arms."""
+    return f"{series.operation} {_level(series)}"
+
+
+def _level(series: PastSeries) -> str:
     value = series.runs[-1].value
-    said = pages.change(value) if series.kind == "ratio" else pages.seconds(value)
-    return f"{series.operation} {said}"
+    return pages.change(value) if series.kind == "ratio" else pages.seconds(value)
+
+
+def new_in(history: History, run_id: str) -> tuple[str, ...]:
+    """Returns the versions that a run was the first to have: `orbax-checkpoint: 0.12.7 → 0.12.8`.
+
+    Nothing is returned of the first run, and of one that has no series.
+    """
+    for series in history.series:
+        for before, now in itertools.pairwise(series.runs):
+            if now.run_id == run_id:
+                return _released(before, now)
+    return ()
 
 
 def what_ran_in(history: History) -> dict[str, str]:
@@ -96,15 +111,16 @@ def _relative(series: PastSeries) -> list[float]:
 def _steps(series: PastSeries, low: float, high: float) -> Iterator[pages.Mark]:
     """Yields a line where another release ran, and a coloured one where the level changed."""
     for place, (before, now) in enumerate(itertools.pairwise(series.runs), start=1):
-        if any(not _nightly(each) for each in differences(now.ran, before.ran)):
+        if _released(before, now):
             yield pages.Mark("line", ((place - 0.5, low), (place - 0.5, high)), "dim", dashed=True)
     for change in series.changes:
         at = change.index - 0.5
         yield pages.Mark("line", ((at, low), (at, high)), "bad" if change.effect > 0 else "good")
 
 
-def _nightly(difference: str) -> bool:
-    return difference.partition(":")[0] in _VERSIONS
+def _released(before: PastRun, now: PastRun) -> tuple[str, ...]:
+    found = differences(now.ran, before.ran)
+    return tuple(each for each in found if each.partition(":")[0] not in _VERSIONS)
 
 
 def _row(series: PastSeries, margin: float) -> pages.Row:
@@ -115,7 +131,7 @@ def _row(series: PastSeries, margin: float) -> pages.Row:
             series.operation,
             series.point,
             str(len(series.runs)),
-            words.level(series, series.runs[-1].value),
+            _level(series),
             "–"
             if last is None
             else pages.Cell(words.effect(last), "bad" if last.effect > 0 else "good"),

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.acceptance import Standing
-from orbax_bench_core.analysis.history import latest, trend, trends_of, what_ran_in, worst
+from orbax_bench_core.analysis.history import latest, new_in, trend, trends_of, what_ran_in, worst
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
 from orbax_bench_core.files import AnyPath, place, read_json, write_atomically
@@ -49,7 +49,7 @@ class _Suite:
     name: str
     nights: Sequence[SiteRun]
     silence: str  # why it has not reported in time; empty if it has
-    known: Standing | None  # what somebody has accepted; None where nobody has
+    known: Standing | None  # what was accepted; None if nothing was
 
     @property
     def state(self) -> str:
@@ -103,7 +103,9 @@ def site_document(site: Site, folder: AnyPath) -> pages.Document:
         details=(
             pages.Text(_TREND, "dim"),
             pages.Section("Suites", tuple(_details(suite, site) for suite in suites)),
-            pages.Section("Runs", (_runs(site, folder),)),
+            pages.Section(
+                "Runs", (pages.Details("All runs, by suite and state", (_runs(site, folder),)),)
+            ),
             pages.Section("Could not be read", (pages.Text(items=site.unread),)),
         ),
     )
@@ -175,18 +177,21 @@ def _following(suites: Sequence[_Suite]) -> pages.Code | None:
 
 
 def _details(suite: _Suite, site: Site) -> pages.Details:
-    """Returns what is known of a suite, below what its last run found."""
+    """Returns the past of a suite, folded below the finding of its last run."""
     newest = suite.nights[0]
     same = suite.same
     before = suite.nights[len(same) : len(same) + 1]
-    since = f"{newest.state} since {same[-1].info.created_at:%Y-%m-%d %H:%M} UTC"
+    first, past = same[-1].info, site.histories[suite.name]
+    since = f"{newest.state} since {first.created_at:%Y-%m-%d %H:%M} UTC"
     was = "".join(f", {night.state} before" for night in before)
+    new = ", ".join(new_in(past, first.run_id))
     said = f": {suite.said}" if suite.said else ""
     return pages.Details(
         f"{pages.code(suite.name)}: {_word(suite.state)}{said}",
         (
             pages.Text(f"{since}, {pages.count(len(same), 'run')}{was}."),
-            *trends_of(site.histories[suite.name], lambda name: newest.info.gate.rule(name).margin),
+            pages.Text(f"New in the first of them: {new}." if new else ""),
+            *trends_of(past, lambda name: newest.info.gate.rule(name).margin),
         ),
     )
 
