@@ -1,8 +1,8 @@
 """Verdicts for people: what changed and by how much, the command that follows, and all numbers."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.page_cache import other_cache
@@ -391,13 +391,10 @@ def _details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[
     drawn = [
         _drawings(point, gate, several=several)
         for at, point in enumerate(points[:_MOST_DRAWN])
-        if at <= _FEW or point.word == "REGRESSION"
+        if at < _FEW or point.word == "REGRESSION"
     ]
     yield pages.Details("All times, in the order measured", tuple(drawn))
-    tables = (_tests(points), _power(points), _stalls(points), _failures(points))
-    note = pages.Text(_NUMBERS if points else "", "dim")
-    yield pages.Details("Exact numbers of each test", (*tables, note))
-    yield pages.Details("Health of each series of times", (_health(points),))
+    yield pages.Details("Exact numbers, by their names in verdicts.json", tuple(_exact(points)))
     measured = sum(len(point.metrics) for point in points)
     note = pages.Text(_METRICS_NOTE if measured else "", "dim")
     of_all = f"What differs most of {pages.count(measured, 'metric')}"
@@ -534,132 +531,43 @@ def _storage(trouble: StorageTrouble) -> str:
     )
 
 
-_NUMBERS: Final = (
-    "p, slower: chance of such data if the candidate is within the tolerance; at margin: if it is "
-    "as slow as that. n: operations of each side. 8 in 10: the slow-down that is found so often. "
-    "more: blocks that a verdict needs. open: share that cannot be excluded. above: times the "
-    "median that a stall is. mean: ratio of the mean times of what passed."
-)
-
-
-def _number(value: float | None, figures: str = ".3g") -> str:
+def _number(value: float | None, figures: str = ".4g") -> str:
     return "–" if value is None else f"{value:{figures}}"
 
 
-def _tests(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = ("times of`", "ratio#", "low#", "high#", "p, slower#", "p, at margin#")
-    rows = []
+def _exact(points: Sequence[PointVerdict]) -> Iterator[pages.Element]:
+    """Yields every number of each operation by its name in the file, an operation a column."""
     for point in points:
-        for each in _primary_first(point):
-            verdict = each.verdict
-            ends = (verdict.ratio, verdict.low, verdict.high)
-            chances = (verdict.p_regression, verdict.p_pass)
-            numbers = (*(_number(end, ".4g") for end in ends), *map(_number, chances))
-            rows.append(pages.Row((each.operation, *numbers), _group(point), dim=not each.primary))
-    return pages.Table(pages.columns(*heads), tuple(rows))
+        operations = _primary_first(point)
+        found = [
+            dict(_numbers_in({**each.verdict.model_dump(), "health": each.model_dump()["health"]}))
+            for each in operations
+        ]
+        names = dict.fromkeys(name for numbers in found for name in numbers)
+        rows = [
+            pages.Row((name, *(numbers.get(name, "–") for numbers in found)), _group(point))
+            for name in names
+        ]
+        heads = (f"{each.operation}#" for each in operations)
+        yield pages.Table(pages.columns("name`", *heads), tuple(rows))
+        failures = {} if point.failures is None else point.failures.model_dump()
+        said = ", ".join(f"{name} {number}" for name, number in _numbers_in(failures))
+        yield pages.Text(f"Failed first attempts: {said}" if said else "", "dim")
 
 
-def _power(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = ("power of`", "n#", "lives#", "look#", "8 in 10#", "9 in 10#", "more#")
-    rows = []
-    for point in points:
-        for each in _primary_first(point):
-            verdict = each.verdict
-            found = (verdict.detectable_80, verdict.detectable)
-            cells = (
-                *(each.operation, str(verdict.operations), str(verdict.lives)),
-                "–" if verdict.look is None else str(verdict.look + 1),
-                *("–" if one is None else f"+{share(one)}" for one in found),
-                "–" if verdict.more_blocks is None else str(verdict.more_blocks),
-            )
-            rows.append(pages.Row(cells, _group(point), dim=not each.primary))
-    return pages.Table(pages.columns(*heads), tuple(rows))
-
-
-def _stalls(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = (
-        *("stalls of`", "candidate#", "baseline#", "n#", "open#", "limit#"),
-        *("above#", "mean#", "p#", "look#", "says~"),
-    )
-    rows = []
-    for point in points:
-        for each in _primary_first(point):
-            if (found := each.verdict.stalls) is None:
-                continue
-            cells = (
-                each.operation,
-                *map(str, (found.candidate, found.baseline, found.operations)),
-                share(found.bound),
-                "–" if found.limit is None else share(found.limit),
-                f"{found.threshold:.3g}x",
-                _number(found.mean_ratio),
-                _number(found.p_value),
-                str(found.look + 1),
-                found.reason or found.word,
-            )
-            rows.append(pages.Row(cells, _group(point), dim=not each.primary))
-    return pages.Table(pages.columns(*heads), tuple(rows))
-
-
-def _failures(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = (
-        *("failures of`", "candidate#", "baseline#", "n#", "open#", "limit#"),
-        *("p#", "look#", "says~"),
-    )
-    rows = []
-    for point in points:
-        if (found := point.failures) is not None:
-            cells = (
-                point.point,
-                *map(str, (found.candidate, found.baseline, found.attempts)),
-                share(found.bound),
-                "–" if found.limit is None else share(found.limit),
-                _number(found.p_value),
-                "–" if found.look is None else str(found.look + 1),
-                found.reason or found.word,
-            )
-            rows.append(pages.Row(cells))
-    return pages.Table(pages.columns(*heads), tuple(rows))
-
-
-def _health(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = (
-        "series`",
-        "n#",
-        "median#",
-        "spread#",
-        "sigma#",
-        "drift#",
-        "p#",
-        "regimes#",
-        "outliers#",
-    )
-    rows = [
-        pages.Row(
-            (
-                f"{each.operation} {arm}",
-                str(health.n),
-                pages.seconds(health.median),
-                *("–" if one is None else share(one) for one in (health.spread, health.sigma)),
-                "–" if health.drift is None else f"{100 * health.drift:+.3g} %",
-                _number(health.drift_p),
-                f"{_number(health.regime_ratio)}x" if health.regime_ratio else "one",
-                share(health.outliers),
-            ),
-            _group(point),
-        )
-        for point in points
-        for each in _primary_first(point)
-        for arm, health in each.health.items()
-    ]
-    return pages.Table(pages.columns(*heads), tuple(rows))
+def _numbers_in(data: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _numbers_in(value, f"{within}{name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{within}{name}", _number(value)
 
 
 _METRICS_NOTE: Final = (
     "Median over the repeats on the worst host; where no direction is better, the mean over the "
     "hosts. Of a baseline without repeats only means are known. Apart: the chance that a value of "
     "the candidate is above one of the baseline, less that it is below. No test was made of a "
-    "change; that of a time that was judged is the one of the verdict, with its interval."
+    "change; that of a time that was judged is the one of its verdict."
 )
 
 
@@ -710,16 +618,13 @@ def _metrics(points: Sequence[PointVerdict]) -> pages.Table:
 
 def _judged_change(point: PointVerdict, metric: MetricChange) -> str:
     """Returns the change of an operation's verdict; empty for what has none of its own."""
-    # What a repeat does several times is judged by its sum, which is no metric of one of them.
-    several = [
-        m
-        for m in point.metrics
-        if m.metric == TIME and m.operation.partition("[")[0] == metric.operation
-    ]
     judged = {TIME: metric.operation, CPU: f"{metric.operation}{OF_CPU}"}.get(metric.metric)
-    found = [each.verdict for each in point.operations if each.operation == judged]
-    known = len(several) < 2 and found and is_real(found[0].ratio)
-    return change(found[0]) if known else ""
+    of_time = (each.operation for each in point.metrics if each.metric == TIME)
+    # What a repeat does several times is judged by its sum, which is no metric of one of them.
+    if sum(name.partition("[")[0] == metric.operation for name in of_time) > 1:
+        return ""
+    ratios = [each.verdict.ratio for each in point.operations if each.operation == judged]
+    return "".join(pages.change(ratio) for ratio in ratios if is_real(ratio))
 
 
 def _delta(metric: MetricChange) -> str:
