@@ -67,8 +67,10 @@ class Sweep(Experiment):
         from orbax_bench_core.steps.reporting import answer_of, limits_of, publish, publish_verdicts
 
         summary, info = publish(run), run.read_info()
-        self.show(terminal_document(info, summary, limits_of(run, info, summary), answer_of(run)))
-        if self.compare is not None:
+        if self.compare is None:
+            extra = limits_of(run, info, summary)
+            self.show(terminal_document(info, summary, extra, answer_of(run)))
+        else:  # the answer is the verdict; the report has the tables
             self.verdicts = compare_stored(self.compare, str(run.root))
             publish_verdicts(run, self.verdicts)
             self.show(verdicts_document(self.verdicts, str(run.root)))

@@ -296,7 +296,7 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
             minutes = f"`gate.limit_minutes` ({report.gate.limit_minutes:g})"
             yield f"To exclude more would take longer than {minutes}."
     if unseen := not_looked_at(points):
-        yield f"{unseen[0].upper()}{unseen[1:]}{' everywhere' if known or failures else ''}."
+        yield f"{unseen[0].upper()}{unseen[1:]}."
 
 
 def _short_of_time(report: VerdictReport) -> bool:
@@ -455,6 +455,12 @@ def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -
         limit = "min_effect_s" if verdict.bound == "floor" else "margin"
         likely = pages.change(verdict.ratio)
         yield f"one of about {likely} is likely; if that matters, lower `gate.{limit}`"
+    if verdict.word == "INCONCLUSIVE" and verdict.detectable is not None:
+        usual = verdict.detectable_80 or verdict.detectable
+        yield (
+            f"with {pages.count(verdict.operations, 'operation')} per side a slow-down of "
+            f"{share(usual)} is found 8 times in 10, one of {share(verdict.detectable)} 9 in 10"
+        )
     if verdict.word != "PASS" and verdict.endpoint == "stalls":
         yield _SEEK
     if not operation.primary:
