@@ -17,7 +17,7 @@ UNIT: Final = r"(?:µs|ms|s|min|h|B|[KMGT]iB|[KMGT]iB/s|%)(?![\w/])"
 def seconds(value: float) -> str:
     """Returns a duration with a unit that suits its size, to three digits."""
     for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (600.0, 1.0, "s")):
-        if abs(value) < 0.9995 * limit:  # which three digits would round to it
+        if abs(value) < limit:
             return f"{digits(value * factor)} {unit}"
     return f"{digits(value / 60)} min"
 

@@ -200,6 +200,8 @@ def _regressed(point: PointVerdict, gate: GateConfig) -> str:
     parts = [_slower(worst)]
     parts += [f"{_names(also)} regressed too"] if also else []
     parts += [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
+    open_ = [each for each in others if each not in also and each not in passed]
+    parts += [f"of {_names(open_)} nothing is shown"] if open_ else []
     return "; ".join(parts)
 
 

@@ -87,7 +87,7 @@ _MOST_ROWS: Final = 12
 """Rows of the drawing of all intervals."""
 _MOST_DRAWN: Final = 12
 """Points with drawings of their operations, if they regressed: hundreds could not be opened."""
-_MOST_METRICS: Final = 40
+_MOST_METRICS: Final = 32
 """Rows of metrics on a page, shared among its points."""
 _MOST_NOTED: Final = 2
 """Notes, and points without a partner, that a terminal shows unless it is asked for all."""
@@ -408,11 +408,17 @@ def _details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[
 
 
 def _drawings(point: PointVerdict, gate: GateConfig, *, several: bool) -> pages.Section:
-    drawn = [each for each in point.operations if each.primary or each.verdict.word == "REGRESSION"]
+    drawn = _telling(point)
     if several and (nearest := nearest_to_trouble(point)) is not None:
         drawn = [nearest]
     charts = (chart for each in drawn for chart in draw_operation(point, each, gate))
     return pages.Section(pages.code(point.point), tuple(charts))
+
+
+def _telling(point: PointVerdict) -> list[OperationVerdict]:
+    """Returns the operations that decide or regressed; all numbers of others are in the file."""
+    found = _primary_first(point)
+    return [each for each in found if each.primary or each.verdict.word == "REGRESSION"] or found
 
 
 def _aside(point: PointVerdict) -> bool:
@@ -544,7 +550,7 @@ def _number(value: float | None, figures: str = ".4g") -> str:
 def _exact(points: Sequence[PointVerdict]) -> Iterator[pages.Element]:
     """Yields every number of each operation by its name in the file, an operation a column."""
     for point in points:
-        operations = _primary_first(point)
+        operations = _telling(point)
         found = [
             dict(_numbers_in({**each.verdict.model_dump(), "health": each.model_dump()["health"]}))
             for each in operations
