@@ -21,8 +21,8 @@ PICTURES: Final = ROOT / "docs" / "pictures"
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 _TAKEN: Final = {
     "verdict": {
-        "headline.png": ("verdicts.html", "1000,310"),
-        "verdict.png": ("verdicts.html", "1000,900"),
+        "headline.png": ("verdicts.html", "1000,330"),
+        "verdict.png": ("verdicts.html", "1000,760"),
     },
     "options": {"options.png": ("report.html", "1100,1045")},
     "morning": {"morning.png": ("index.html", "1100,1010")},
@@ -30,7 +30,7 @@ _TAKEN: Final = {
 }
 """Pictures of each kind: the page, and the width and height in pixels of what is seen of it."""
 
-_FIGURE: Final = "560,250"
+_FIGURE: Final = "720,230"
 
 
 def main(arguments: list[str]) -> int:
@@ -87,12 +87,12 @@ def first_figure(page: str) -> str:
     Raises:
         ValueError: The page has no figure.
     """
-    found = re.search(r"<svg.*?</svg>", page, re.DOTALL)
+    found = re.search(r"<figure>.*?</figure>", page, re.DOTALL)
     if found is None:
         raise ValueError("the page has no figure")
     styles = "".join(re.findall(r"<style>.*?</style>", page, re.DOTALL))
     margin = "<style>body { margin: 1rem }</style>"
-    return f"<!doctype html><meta charset=utf-8>{styles}{margin}<body class=figures>{found.group()}"
+    return f"<!doctype html><meta charset=utf-8>{styles}{margin}<body>{found.group()}"
 
 
 if __name__ == "__main__":

@@ -79,7 +79,14 @@ class LiveVerdicts(ProgressView):
         super().__exit__(*raised)
         for line in self._lines.values():
             if line.verdict is not None and not line.ended:
-                self._print(_whole(line, self._gate))
+                self._tell(line)
+
+    def _tell(self, line: _Line) -> None:
+        """Prints the result of a point: one row of a terminal, where the answer has it whole."""
+        text = _whole(line, self._gate)
+        if self._console.is_terminal:
+            text.truncate(self._console.width, overflow="ellipsis")
+        self._print(text)
 
     def __call__(self, event: Event) -> None:
         """Shows one thing that happened."""
@@ -90,7 +97,7 @@ class LiveVerdicts(ProgressView):
             line.verdict = verdict
             line.ended = verdict.failed or not needs_more(verdict)
             if line.ended:
-                self._print(_whole(line, self._gate))
+                self._tell(line)
             if verdict.design is not None and verdict.design != line.design:
                 line.follow(verdict.design, self._gate)
             self._counts()

@@ -127,5 +127,6 @@ def _cell(column: el.Column, given: str | el.Cell, place: int) -> str:
         text = f'<a href="{html.escape(cell.href)}">{text}</a>'
     looks = f'class="{column.kind}{"" if cell.role == "plain" else f" {cell.role}"}"'
     if not place:
-        return f'<th scope="row" {looks} data-of="{escaped(column.heading)}">{text}</th>'
+        named = f' data-of="{escaped(column.heading)}"' if column.kind == "number" else ""
+        return f'<th scope="row" {looks}{named}>{text}</th>'
     return f'<td {looks} data-of="{escaped(column.heading)}">{text}</td>'

@@ -71,8 +71,7 @@ class Sweep(Experiment):
             metrics = summarize(Run(run).repeats()).metrics
             summary = dataclasses.replace(summary, metrics=metrics)
         document = report_of(run, summary, metrics=every)
-        if self.compare is not None:
-            self.show(document)
+        if self.compare is not None:  # the answer is the verdict; the report has the tables
             self.verdicts = compare_stored(self.compare, str(run.root))
             publish_verdicts(run, self.verdicts)
             self.show(verdicts_document(self.verdicts, str(run.root)))

@@ -80,7 +80,7 @@ def report(word):
         high=ratio + 0.05,
     )
     operation = OperationVerdict(
-        operation="save", primary=True, verdict=verdict, advice="", health={}, times={}
+        operation="save", primary=True, verdict=verdict, health={}, times={}
     )
     point = PointVerdict(
         point_id="p",

@@ -43,7 +43,6 @@ def build_operation(
         "operation": operation,
         "primary": True,
         "verdict": Verdict(**verdict),
-        "advice": f"advice on {operation}",
         "health": {
             arm: SeriesHealth(n=n, median=statistics.median(times[arm]), flags=flags)
             for arm, flags in health.items()

@@ -1,8 +1,5 @@
 """Paired and unpaired verdicts, and their document."""
 
-from orbax_bench_core.analysis.verdicts.advice import GoingOn as GoingOn
-from orbax_bench_core.analysis.verdicts.advice import Why as Why
-from orbax_bench_core.analysis.verdicts.advice import going_on as going_on
 from orbax_bench_core.analysis.verdicts.evidence import Evidence as Evidence
 from orbax_bench_core.analysis.verdicts.headlines import change as change
 from orbax_bench_core.analysis.verdicts.headlines import headline as headline
@@ -17,6 +14,9 @@ from orbax_bench_core.analysis.verdicts.model import VerdictReport as VerdictRep
 from orbax_bench_core.analysis.verdicts.model import read_verdicts as read_verdicts
 from orbax_bench_core.analysis.verdicts.model import read_verdicts_file as read_verdicts_file
 from orbax_bench_core.analysis.verdicts.model import write_verdicts as write_verdicts
+from orbax_bench_core.analysis.verdicts.more import GoingOn as GoingOn
+from orbax_bench_core.analysis.verdicts.more import Why as Why
+from orbax_bench_core.analysis.verdicts.more import going_on as going_on
 from orbax_bench_core.analysis.verdicts.paired import evidence_of as evidence_of
 from orbax_bench_core.analysis.verdicts.paired import judge_point as judge_point
 from orbax_bench_core.analysis.verdicts.paired import judge_run as judge_run

@@ -30,8 +30,6 @@ _REFUSED: Final = re.compile(
 )
 """An error that is the answer of a store which was asked for too much."""
 
-_NAMES_FIRST: Final = "See to the names under `gate.primary` first."
-
 _Arrays = tuple["np.ndarray", "np.ndarray"]
 _NO_FLAGS: Final = records.StoreFlags(flagged=0, repeats=0, counts={})
 
@@ -54,21 +52,14 @@ class Evidence:
         doubts = dict(self.doubts)
         if unknown_primary:
             doubts["unknown_primary"] = unknown_primary
-        decision, operations = decide(self.found, doubts), self.operations
-        if unknown_primary and decision.word != "REGRESSION":
-            operations = tuple(
-                operation.model_copy(update={"advice": _NAMES_FIRST})
-                if operation.primary and operation.verdict.word == "INCONCLUSIVE"
-                else operation
-                for operation in operations
-            )
+        decision = decide(self.found, doubts)
         return self.build(
             word=decision.word,
             endpoint=decision.endpoint,
             reason=decision.reason,
             settled=decision.settled,
             next_look=decision.next_look,
-            operations=operations,
+            operations=self.operations,
             failed=self.failed,
             exploratory=exploratory,
         )

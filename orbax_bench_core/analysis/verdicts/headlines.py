@@ -184,6 +184,8 @@ def _regressed(point: PointVerdict, gate: GateConfig) -> str:
     parts = [_slower(worst)]
     parts += [f"{_names(also)} regressed too"] if also else []
     parts += [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
+    open_ = [each for each in others if each not in also and each not in passed]
+    parts += [f"of {_names(open_)} nothing is shown"] if open_ else []
     return "; ".join(parts)
 
 
@@ -225,11 +227,13 @@ def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
 def not_looked_at(points: Iterable[PointVerdict]) -> str:
     """Returns which of stalls and failures nobody looked at; empty if all were counted."""
     points = list(points)
-    unseen = []
-    if any(each.verdict.stalls is None for point in points for each in primary(point)):
-        unseen.append("stalls")
-    if any(point.failures is None for point in points):
-        unseen.append("failures")
+    stalls = [each.verdict.stalls is None for point in points for each in primary(point)]
+    failures = [point.failures is None for point in points]
+    unseen = [
+        what if all(found) else f"some {what}"
+        for what, found in (("stalls", stalls), ("failures", failures))
+        if any(found)
+    ]
     return f"{' and '.join(unseen)} were not looked at" if unseen else ""
 
 
@@ -261,7 +265,8 @@ def _open(operation: OperationVerdict) -> str:
         return f"{name} were not judged: {verdict.reason or 'nothing was measured'}"
     if verdict.high is not None and math.isfinite(verdict.high) and verdict.high > 1:
         most = pages.change(verdict.high).lstrip("+")
-        return f"{name} may be slower, by up to {most}: {_numbers(operation)}"
+        by = f"take up to {most} as long" if most.endswith("x") else f"be slower, by up to {most}"
+        return f"{name} may {by}: {_numbers(operation)}"
     return f"{name} have no verdict yet: {_numbers(operation)}"
 
 

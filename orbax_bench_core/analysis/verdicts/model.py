@@ -1,7 +1,7 @@
 """Model of `verdicts.json`."""
 
 import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pydantic
 
@@ -22,7 +22,7 @@ from orbax_bench_core.records import (
 )
 from orbax_bench_core.sweep import PairDesign
 
-VERDICTS_VERSION: Final = 1
+VERDICTS_VERSION: Final = 2
 EXPLORATORY: Final = "exploratory: rules changed after the data"
 """Stamp of what was judged by other rules than those of its run."""
 
@@ -34,7 +34,6 @@ class OperationVerdict(ResultModel):
     primary: bool  # whether it takes part in the point's verdict
     # what its times say; for an operation that is not primary, what they would say
     verdict: Verdict
-    advice: str  # what to do about it, one line for people
     health: dict[Arm, SeriesHealth]  # health of the series of each arm that has one
     # seconds of each arm, in the order in which they were measured
     times: dict[Arm, tuple[float, ...]]
@@ -190,7 +189,7 @@ class VerdictReport(ResultModel):
         judged_at: When, UTC.
     """
 
-    schema_version: Literal[1] = VERDICTS_VERSION
+    schema_version: Literal[2] = VERDICTS_VERSION
     suite: str
     suite_file: str = pydantic.Field(default="", exclude_if=lambda found: not found)
     run_id: str
@@ -207,6 +206,24 @@ class VerdictReport(ResultModel):
     not_alone: int = 0
     accepted: bool = pydantic.Field(default=False, exclude_if=lambda found: not found)
     judged_at: datetime.datetime
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _of_version_1(cls, content: Any) -> Any:
+        """Reads a file of version 1, whose operations had an advice in words."""
+        if not isinstance(content, dict) or content.get("schema_version") != 1:
+            return content
+        points = [
+            {
+                **point,
+                "operations": [
+                    {name: value for name, value in operation.items() if name != "advice"}
+                    for operation in point.get("operations", ())
+                ],
+            }
+            for point in content.get("points", ())
+        ]
+        return {**content, "schema_version": VERDICTS_VERSION, "points": points}
 
     @property
     def lacks_operations(self) -> bool:

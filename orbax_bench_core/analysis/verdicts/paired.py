@@ -6,7 +6,6 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 
 from orbax_bench_core.analysis.page_cache import cache_states
-from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import (
     Evidence,
     never_measured,
@@ -63,7 +62,7 @@ def evidence_of(
     problem = series.problem or _no_baseline(series, judged)
     stopped = series.stopped or bool(_no_baseline(series, judged))
     caches = cache_states(repeats)
-    operations = _operations(series, info.gate, judged, caches, stopped=stopped)
+    operations = _operations(series, info.gate, judged, caches)
     reason = problem or _nothing_primary(operations, series, info.gate) or judged.decision.reason
     arms = {arm: [each for each in repeats if each.series.arm == arm] for arm in ARMS}
     counted = {arm: [each for each in found if each.counts] for arm, found in arms.items()}
@@ -202,8 +201,6 @@ def _operations(
     gate: GateConfig,
     judged: Judged,
     caches: Mapping[str, str],
-    *,
-    stopped: bool,
 ) -> tuple[OperationVerdict, ...]:
     from orbax_bench_core.gate import false_discovery, health
 
@@ -217,15 +214,6 @@ def _operations(
                 operation=operation,
                 primary=operation in primary,
                 verdict=verdicts[operation],
-                advice=advice(
-                    verdicts[operation],
-                    operation,
-                    gate,
-                    primary=operation in primary,
-                    health=healths,
-                    failed=stopped,
-                    ended=judged.decision.settled,
-                ),
                 health=healths,
                 times=times,
                 block_log_ratios=series.log_ratios(operation),

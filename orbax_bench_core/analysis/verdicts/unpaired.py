@@ -7,7 +7,6 @@ from typing import Final
 
 from orbax_bench_core import baselines
 from orbax_bench_core.analysis.page_cache import cache_states
-from orbax_bench_core.analysis.verdicts.advice import advice
 from orbax_bench_core.analysis.verdicts.evidence import (
     Evidence,
     never_measured,
@@ -232,7 +231,6 @@ def _operation(
         operation=operation,
         primary=primary,
         verdict=verdict,
-        advice=advice(verdict, operation, gate, primary=primary, paired=False),
         health={arm: health(seconds) for arm, seconds in times.items()},
         times=times,
     )

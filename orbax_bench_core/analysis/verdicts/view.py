@@ -1,8 +1,8 @@
 """Verdicts for people: what changed and by how much, the command that follows, and all numbers."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.names import spoken
@@ -33,6 +33,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
+from orbax_bench_core.analysis.verdicts.more import going_on
 from orbax_bench_core.config import ARMS, PER_ARM, Arm, GateConfig
 from orbax_bench_core.errors import command
 from orbax_bench_core.measure import CPU, OF_CPU, TIME
@@ -87,7 +88,7 @@ _MOST_ROWS: Final = 12
 """Rows of the drawing of all intervals."""
 _MOST_DRAWN: Final = 12
 """Points with drawings of their operations, if they regressed: hundreds could not be opened."""
-_MOST_METRICS: Final = 40
+_MOST_METRICS: Final = 32
 """Rows of metrics on a page, shared among its points."""
 _MOST_NOTED: Final = 2
 """Notes, and points without a partner, that a terminal shows unless it is asked for all."""
@@ -149,27 +150,25 @@ def following(report: VerdictReport, place: str) -> pages.Code:
         why = "All times and metrics:" if passed else "What else differs, metric by metric:"
         return pages.Code(details, why)
     again = ("ab", report.suite_file, "-o", place)
-    if not all(point.settled or point.failed for point in open_):
+    found = [going_on(point, report.gate) for point in open_]
+    ways = {each.why for each in found}
+    if "unfinished" in ways:
         return pages.Code(command(*again), "It is not at its end; the same command goes on:")
-    if any(point.failed or point.endpoint in ("missing", "storage") for point in open_):
+    if "no_use" in ways:
         return pages.Code(details, "More operations would not do; what was measured, and what not:")
-    lacking = [each for point in open_ for each in primary(point) if each.verdict.word != "PASS"]
-    busy = "" if not _drifts(open_) else "When this machine is idle, more operations tell:"
-    if any(each.verdict.more_blocks or each.verdict.endpoint == "stalls" for each in lacking):
-        most = max((_needed(each) for each in lacking), default=0)
-        more = f"About {most} more operations per side may tell:" if most else "More may tell:"
-        return pages.Code(command(*again, "--more"), busy or more)
+    if ways == {"more"}:
+        farthest = max(found, key=lambda each: each.until)
+        when = "When this machine is idle, u" if any(each.drifts for each in found) else "U"
+        return pages.Code(
+            command(*again, *farthest.flag.split()),
+            f"{when}p to {farthest.until} operations per side probably tell:",
+        )
+    why = "No look is left" if ways == {"used_up"} else "More operations would not do"
     return pages.Code(
         command("calibrate", "--suite", report.suite_file, "-o", f"{place}-noise"),
-        "More operations would not do. Make the operation longer, with larger data, or measure in "
-        "a quieter place; how noisy this one is:",
+        f"{why}. Make the operation longer, with larger data, or measure in a quieter place; "
+        "how noisy this one is:",
     )
-
-
-def _needed(operation: OperationVerdict) -> int:
-    verdict = operation.verdict
-    per_life = verdict.operations // verdict.lives if verdict.lives else 1
-    return PER_ARM * per_life * (verdict.more_blocks or 0)
 
 
 def _drawn_rows(points: Sequence[PointVerdict]) -> list[Named]:
@@ -296,7 +295,7 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
             minutes = f"`gate.limit_minutes` ({report.gate.limit_minutes:g})"
             yield f"To exclude more would take longer than {minutes}."
     if unseen := not_looked_at(points):
-        yield f"{unseen[0].upper()}{unseen[1:]}{' everywhere' if known or failures else ''}."
+        yield f"{unseen[0].upper()}{unseen[1:]}."
 
 
 def _short_of_time(report: VerdictReport) -> bool:
@@ -391,13 +390,10 @@ def _details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[
     drawn = [
         _drawings(point, gate, several=several)
         for at, point in enumerate(points[:_MOST_DRAWN])
-        if at <= _FEW or point.word == "REGRESSION"
+        if at < _FEW or point.word == "REGRESSION"
     ]
     yield pages.Details("All times, in the order measured", tuple(drawn))
-    tables = (_tests(points), _power(points), _stalls(points), _failures(points))
-    note = pages.Text(_NUMBERS if points else "", "dim")
-    yield pages.Details("Exact numbers of each test", (*tables, note))
-    yield pages.Details("Health of each series of times", (_health(points),))
+    yield pages.Details("Exact numbers, by their names in verdicts.json", tuple(_exact(points)))
     measured = sum(len(point.metrics) for point in points)
     note = pages.Text(_METRICS_NOTE if measured else "", "dim")
     of_all = f"What differs most of {pages.count(measured, 'metric')}"
@@ -411,11 +407,17 @@ def _details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[
 
 
 def _drawings(point: PointVerdict, gate: GateConfig, *, several: bool) -> pages.Section:
-    drawn = [each for each in point.operations if each.primary or each.verdict.word == "REGRESSION"]
+    drawn = _telling(point)
     if several and (nearest := nearest_to_trouble(point)) is not None:
         drawn = [nearest]
     charts = (chart for each in drawn for chart in draw_operation(point, each, gate))
     return pages.Section(pages.code(point.point), tuple(charts))
+
+
+def _telling(point: PointVerdict) -> list[OperationVerdict]:
+    """Returns the operations that decide or regressed; all numbers of others are in the file."""
+    found = _primary_first(point)
+    return [each for each in found if each.primary or each.verdict.word == "REGRESSION"] or found
 
 
 def _aside(point: PointVerdict) -> bool:
@@ -458,6 +460,12 @@ def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -
         limit = "min_effect_s" if verdict.bound == "floor" else "margin"
         likely = pages.change(verdict.ratio)
         yield f"one of about {likely} is likely; if that matters, lower `gate.{limit}`"
+    if verdict.word == "INCONCLUSIVE" and verdict.detectable is not None:
+        usual = verdict.detectable_80 or verdict.detectable
+        yield (
+            f"with {pages.count(verdict.operations, 'operation')} per side a slow-down of "
+            f"{share(usual)} is found 8 times in 10, one of {share(verdict.detectable)} 9 in 10"
+        )
     if verdict.word != "PASS" and verdict.endpoint == "stalls":
         yield _SEEK
     if not operation.primary:
@@ -534,132 +542,43 @@ def _storage(trouble: StorageTrouble) -> str:
     )
 
 
-_NUMBERS: Final = (
-    "p, slower: chance of such data if the candidate is within the tolerance; at margin: if it is "
-    "as slow as that. n: operations of each side. 8 in 10: the slow-down that is found so often. "
-    "more: blocks that a verdict needs. open: share that cannot be excluded. above: times the "
-    "median that a stall is. mean: ratio of the mean times of what passed."
-)
-
-
-def _number(value: float | None, figures: str = ".3g") -> str:
+def _number(value: float | None, figures: str = ".4g") -> str:
     return "–" if value is None else f"{value:{figures}}"
 
 
-def _tests(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = ("times of`", "ratio#", "low#", "high#", "p, slower#", "p, at margin#")
-    rows = []
+def _exact(points: Sequence[PointVerdict]) -> Iterator[pages.Element]:
+    """Yields every number of each operation by its name in the file, an operation a column."""
     for point in points:
-        for each in _primary_first(point):
-            verdict = each.verdict
-            ends = (verdict.ratio, verdict.low, verdict.high)
-            chances = (verdict.p_regression, verdict.p_pass)
-            numbers = (*(_number(end, ".4g") for end in ends), *map(_number, chances))
-            rows.append(pages.Row((each.operation, *numbers), _group(point), dim=not each.primary))
-    return pages.Table(pages.columns(*heads), tuple(rows))
+        operations = _telling(point)
+        found = [
+            dict(_numbers_in({**each.verdict.model_dump(), "health": each.model_dump()["health"]}))
+            for each in operations
+        ]
+        names = dict.fromkeys(name for numbers in found for name in numbers)
+        rows = [
+            pages.Row((name, *(numbers.get(name, "–") for numbers in found)), _group(point))
+            for name in names
+        ]
+        heads = (f"{each.operation}#" for each in operations)
+        yield pages.Table(pages.columns("name`", *heads), tuple(rows))
+        failures = {} if point.failures is None else point.failures.model_dump()
+        said = ", ".join(f"{name} {number}" for name, number in _numbers_in(failures))
+        yield pages.Text(f"Failed first attempts: {said}" if said else "", "dim")
 
 
-def _power(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = ("power of`", "n#", "lives#", "look#", "8 in 10#", "9 in 10#", "more#")
-    rows = []
-    for point in points:
-        for each in _primary_first(point):
-            verdict = each.verdict
-            found = (verdict.detectable_80, verdict.detectable)
-            cells = (
-                *(each.operation, str(verdict.operations), str(verdict.lives)),
-                "–" if verdict.look is None else str(verdict.look + 1),
-                *("–" if one is None else f"+{share(one)}" for one in found),
-                "–" if verdict.more_blocks is None else str(verdict.more_blocks),
-            )
-            rows.append(pages.Row(cells, _group(point), dim=not each.primary))
-    return pages.Table(pages.columns(*heads), tuple(rows))
-
-
-def _stalls(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = (
-        *("stalls of`", "candidate#", "baseline#", "n#", "open#", "limit#"),
-        *("above#", "mean#", "p#", "look#", "says~"),
-    )
-    rows = []
-    for point in points:
-        for each in _primary_first(point):
-            if (found := each.verdict.stalls) is None:
-                continue
-            cells = (
-                each.operation,
-                *map(str, (found.candidate, found.baseline, found.operations)),
-                share(found.bound),
-                "–" if found.limit is None else share(found.limit),
-                f"{found.threshold:.3g}x",
-                _number(found.mean_ratio),
-                _number(found.p_value),
-                str(found.look + 1),
-                found.reason or found.word,
-            )
-            rows.append(pages.Row(cells, _group(point), dim=not each.primary))
-    return pages.Table(pages.columns(*heads), tuple(rows))
-
-
-def _failures(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = (
-        *("failures of`", "candidate#", "baseline#", "n#", "open#", "limit#"),
-        *("p#", "look#", "says~"),
-    )
-    rows = []
-    for point in points:
-        if (found := point.failures) is not None:
-            cells = (
-                point.point,
-                *map(str, (found.candidate, found.baseline, found.attempts)),
-                share(found.bound),
-                "–" if found.limit is None else share(found.limit),
-                _number(found.p_value),
-                "–" if found.look is None else str(found.look + 1),
-                found.reason or found.word,
-            )
-            rows.append(pages.Row(cells))
-    return pages.Table(pages.columns(*heads), tuple(rows))
-
-
-def _health(points: Sequence[PointVerdict]) -> pages.Table:
-    heads = (
-        "series`",
-        "n#",
-        "median#",
-        "spread#",
-        "sigma#",
-        "drift#",
-        "p#",
-        "regimes#",
-        "outliers#",
-    )
-    rows = [
-        pages.Row(
-            (
-                f"{each.operation} {arm}",
-                str(health.n),
-                pages.seconds(health.median),
-                *("–" if one is None else share(one) for one in (health.spread, health.sigma)),
-                "–" if health.drift is None else f"{100 * health.drift:+.3g} %",
-                _number(health.drift_p),
-                f"{_number(health.regime_ratio)}x" if health.regime_ratio else "one",
-                share(health.outliers),
-            ),
-            _group(point),
-        )
-        for point in points
-        for each in _primary_first(point)
-        for arm, health in each.health.items()
-    ]
-    return pages.Table(pages.columns(*heads), tuple(rows))
+def _numbers_in(data: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _numbers_in(value, f"{within}{name}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{within}{name}", _number(value)
 
 
 _METRICS_NOTE: Final = (
     "Median over the repeats on the worst host; where no direction is better, the mean over the "
     "hosts. Of a baseline without repeats only means are known. Apart: the chance that a value of "
     "the candidate is above one of the baseline, less that it is below. No test was made of a "
-    "change; that of a time that was judged is the one of the verdict, with its interval."
+    "change; that of a time that was judged is the one of its verdict."
 )
 
 
@@ -710,16 +629,13 @@ def _metrics(points: Sequence[PointVerdict]) -> pages.Table:
 
 def _judged_change(point: PointVerdict, metric: MetricChange) -> str:
     """Returns the change of an operation's verdict; empty for what has none of its own."""
-    # What a repeat does several times is judged by its sum, which is no metric of one of them.
-    several = [
-        m
-        for m in point.metrics
-        if m.metric == TIME and m.operation.partition("[")[0] == metric.operation
-    ]
     judged = {TIME: metric.operation, CPU: f"{metric.operation}{OF_CPU}"}.get(metric.metric)
-    found = [each.verdict for each in point.operations if each.operation == judged]
-    known = len(several) < 2 and found and is_real(found[0].ratio)
-    return change(found[0]) if known else ""
+    of_time = (each.operation for each in point.metrics if each.metric == TIME)
+    # What a repeat does several times is judged by its sum, which is no metric of one of them.
+    if sum(name.partition("[")[0] == metric.operation for name in of_time) > 1:
+        return ""
+    ratios = [each.verdict.ratio for each in point.operations if each.operation == judged]
+    return "".join(pages.change(ratio) for ratio in ratios if is_real(ratio))
 
 
 def _delta(metric: MetricChange) -> str:

@@ -1,6 +1,5 @@
 """Fixtures of verdicts."""
 
-from tests.support.figures import undrawn  # noqa: F401 - fixture
 from tests.support.verdicts import (  # noqa: F401 - fixtures
     eventful,
     make_operation,

@@ -109,7 +109,7 @@ def test_nothing_compared_and_files_left_out_are_errors(make_report):
 def test_characters_of_no_xml_are_replaced_and_those_that_a_terminal_obeys_written_out(
     make_report, make_verdicts, make_operation, name, written
 ):
-    operation = make_operation("save", "REGRESSION", advice="\x1b[31mred\x00\x1b[0m \ud800")
+    operation = make_operation("save", "REGRESSION", None, reason="\x1b[31mred\x00\x1b[0m \ud800")
     root = ET.fromstring(junit_xml(make_report(make_verdicts(name, operation))))
     assert root.find(".//testcase").attrib["classname"] == written
 
