@@ -73,7 +73,7 @@ def summary_document(
     columns = pages.columns("file`", "what it is~")
     linked = (pages.Row((pages.Cell(name, href=name), what)) for name, what in names.items())
     return pages.Document(
-        about=_about(info, summary),
+        about=_about(info),
         headline=answer,
         summary=(
             *(leading or drawn)[:1],
@@ -194,42 +194,18 @@ def _by_operation(
     return rows
 
 
-def _about(info: RunInfo, summary: RunSummary) -> str:
+def _about(info: RunInfo) -> str:
+    points = pages.count(len(info.expansion.points), "point")
     if info.paired:
-        size = _paired_size(info, summary)
+        size = f"{points} in both arms"
     else:
-        size = (
-            f"{pages.count(info.num_series, 'point')} x {pages.count(info.num_repeats, 'repeat')}, "
-            f"order {info.execution.order}"
-        )
+        repeats = pages.count(info.num_repeats, "repeat")
+        size = f"{points} x {repeats}, order {info.execution.order}"
     return (
         f"{info.suite_name}: run {pages.code(info.run_id)}, begun "
         f"{info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, "
         f"{pages.count(info.execution.warmups, 'warm-up')}"
     )
-
-
-def _paired_size(info: RunInfo, summary: RunSummary) -> str:
-    """Returns how much was measured of each pair: its blocks, and the operations of its arms."""
-    status = {point.point_id: point for point in summary.points}
-    arms = [
-        [status[series.id] for series in Series.all_of(pair) if series.id in status]
-        for pair in info.expansion.pairs
-    ]
-    blocks = [
-        len(frozenset.intersection(*(arm.blocks for arm in found))) if found else 0
-        for found in arms
-    ]
-    passed = [arm.passed for found in arms for arm in found] or [0]
-    return (
-        f"{pages.count(len(arms), 'point')} in both arms, {_range(blocks, 'whole block')}, "
-        f"{_range(passed, 'operation')} per arm"
-    )
-
-
-def _range(numbers: Sequence[int], what: str) -> str:
-    low, high = min(numbers, default=0), max(numbers, default=0)
-    return pages.count(high, what) if low == high else f"{low} to {pages.count(high, what)}"
 
 
 def _points_table(
