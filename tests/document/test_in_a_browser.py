@@ -8,7 +8,6 @@ from orbax_bench_core.exports.site import gather, site_document
 from orbax_bench_core.records import Run
 from tests.exports.site.conftest import nights  # noqa: F401 - fixtures
 from tests.support.browser import headless
-from tests.support.large_sweep import large_sweep  # noqa: F401
 from tests.support.paired_runs import (  # noqa: F401
     make_nightly,
     make_paired_run,
@@ -27,7 +26,7 @@ def browser():
 
 
 @pytest.fixture
-def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_point):
+def pages(once, tmp_path_factory, nights, make_paired_run, make_point):
     """The pages of every kind, as files by name."""
 
     def make():
@@ -37,7 +36,6 @@ def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_poi
         info = run.read_info()
         judged = [evidence_of(pair, list(Run(run).repeats()), info)]
         found = {
-            **large_sweep,
             "verdicts": to_html(verdicts_document(report(info, judged))),
             "site": to_html(site_document(gather([str(nights)], most=60), run.root)),
         }
@@ -51,77 +49,12 @@ def pages(once, tmp_path_factory, large_sweep, nights, make_paired_run, make_poi
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("name", ["report", "best", "verdicts", "site"])
+@pytest.mark.parametrize("name", ["verdicts", "site"])
 def test_a_page_fits_and_has_no_problem(browser, pages, name, width):
     browser.open(pages[name], width=width, dark=width == 390)
     # What is folded must fit, too.
     browser.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     assert browser.run(OVERFLOW) == 0
-    assert browser.problems == []
-
-
-def values(browser, table, column):
-    rows = f"document.querySelectorAll('table.sorts')[{table}].tBodies[0].rows"
-    return browser.run(
-        f"[...{rows}].filter(row => !row.matches('.point,.remark') && !row.hidden)"
-        f".map(row => row.cells[{column}].textContent)"
-    )
-
-
-def click(browser, table, heading):
-    browser.run(
-        f"[...document.querySelectorAll('table.sorts')[{table}].querySelectorAll('th button')]"
-        f".find(each => each.textContent === '{heading}').click()"
-    )
-
-
-def seconds(text):
-    number, unit = text.replace("\xa0", " ").split()
-    return float(number) * {"ms": 1e-3, "s": 1}[unit]
-
-
-def of_operations(browser):
-    """Returns the place of the table of operations among those that can be sorted."""
-    return browser.run(
-        "[...document.querySelectorAll('table.sorts')]"
-        ".findIndex(each => each.querySelector('th').textContent === 'point'"
-        " && each.textContent.includes('repeats'))"
-    )
-
-
-def test_a_heading_sorts_by_the_numbers_not_by_their_text(browser, pages):
-    browser.open(pages["report"])
-    table = of_operations(browser)
-    before = values(browser, table, 0)
-    click(browser, table, "median")
-    rising = [seconds(text) for text in values(browser, table, 2)]
-    assert len(rising) == 200
-    assert rising == sorted(rising)
-    click(browser, table, "median")
-    assert [seconds(text) for text in values(browser, table, 2)] == sorted(rising, reverse=True)
-    found = f"document.querySelectorAll('table.sorts')[{table}]"
-    falling = browser.run(f"{found}.querySelector('[aria-sort=descending]').textContent")
-    assert falling == "median"
-    click(browser, table, "median")
-    assert values(browser, table, 0) == before
-
-
-def test_choices_and_words_filter_every_table(browser, pages):
-    browser.open(pages["report"])
-    table = of_operations(browser)
-    browser.run(
-        "const [search] = document.querySelectorAll('.filter input');"
-        "const label = [...document.querySelectorAll('.filter label')]"
-        ".find(each => each.textContent.startsWith('use_zarr3'));"
-        "label.querySelector('select').value = 'false';"
-        "search.value = 'use_ocdbt=True 1024,';"
-        "search.dispatchEvent(new Event('input', { bubbles: true }))"
-    )
-    shown = values(browser, table, 0)
-    assert len(shown) == 2
-    assert all("use_zarr3=False" in name for name in shown)
-    assert browser.run("document.querySelector('.filter output').value") == "2 of 200 points"
-    assert "use_zarr3=false" in browser.run("location.hash")
     assert browser.problems == []
 
 

@@ -10,6 +10,7 @@ from tests.analysis.async_study.conftest import eventful, study_of  # noqa: F401
 from tests.analysis.history.conftest import build, changed  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves  # noqa: F401
 from tests.support.browser import headless
+from tests.support.large_sweep import large_sweep  # noqa: F401
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
 
 pytestmark = pytest.mark.nightly
@@ -52,7 +53,7 @@ def drilled(name):
 
 
 @pytest.fixture
-def files(once, tmp_path_factory, changed, eventful):
+def files(once, tmp_path_factory, changed, eventful, large_sweep):
     """A page of each kind of drawing, as files by name."""
 
     def make():
@@ -65,10 +66,11 @@ def files(once, tmp_path_factory, changed, eventful):
             "history": history_document(changed),
             "study": study_document(eventful),
         }
+        texts = {name: to_html(document) for name, document in documents.items()}
         found = {}
-        for name, document in documents.items():
+        for name, text in {**texts, **large_sweep}.items():
             found[name] = folder / f"{name}.html"
-            found[name].write_text(to_html(document), encoding="utf-8")
+            found[name].write_text(text, encoding="utf-8")
         return found
 
     return once("pages of answers for a browser", make)
@@ -76,7 +78,7 @@ def files(once, tmp_path_factory, changed, eventful):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 500, 360])
-@pytest.mark.parametrize("name", ["recovery", "history", "study"])
+@pytest.mark.parametrize("name", ["recovery", "history", "study", "best", "report"])
 def test_a_page_fits_and_shows_the_answer_first(browser, files, name, width, dark):
     browser.open(files[name], width=width, dark=dark)
     assert browser.run("document.querySelector('h1').getBoundingClientRect().top") < 200

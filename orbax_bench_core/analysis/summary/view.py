@@ -105,7 +105,7 @@ def summary_document(
             ),
             pages.Details("Options in effect", tuple(_effects(summary.points))),
             pages.Details("Notes", (pages.Text(items=tuple(_notes(info, summary))),)),
-            pages.Details("What it ran on", tuple(_machine(example, summary))),
+            pages.Details("What it ran on", tuple(_machine(info, example, summary))),
             pages.Details("Files", (pages.Table(columns, tuple(linked)),)),
             *([pages.Details("Every metric", (tables.metrics_table(summary),))] if metrics else []),
         ),
@@ -196,16 +196,9 @@ def _by_operation(
 
 def _about(info: RunInfo) -> str:
     points = pages.count(len(info.expansion.points), "point")
-    if info.paired:
-        size = f"{points} in both arms"
-    else:
-        repeats = pages.count(info.num_repeats, "repeat")
-        size = f"{points} x {repeats}, order {info.execution.order}"
-    return (
-        f"{info.suite_name}: run {pages.code(info.run_id)}, begun "
-        f"{info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, "
-        f"{pages.count(info.execution.warmups, 'warm-up')}"
-    )
+    size = "in both arms" if info.paired else f"x {pages.count(info.num_repeats, 'repeat')}"
+    left = "" if info.status == "complete" else f", {info.status}"
+    return f"{info.suite_name}, {points} {size}, {info.created_at:%Y-%m-%d %H:%M} UTC{left}"
 
 
 def _points_table(
@@ -437,14 +430,16 @@ def notes_lines(info: RunInfo) -> Iterator[str]:
     yield from (f"skipped: {skip.point.name}: {skip.reason}" for skip in info.expansion.skipped)
 
 
-def _machine(example: Record | None, summary: RunSummary) -> Iterator[pages.Element]:
+def _machine(info: RunInfo, example: Record | None, summary: RunSummary) -> Iterator[pages.Element]:
     """Yields the hardware and software of the run."""
     if example is None:
         return
     provenance = example.provenance
     host, devices, git = (_mapping(provenance.get(name)) for name in ("host", "devices", "git"))
     versions = _mapping(provenance.get("versions"))
+    warmups = pages.count(info.execution.warmups, "warm-up")
     facts = {
+        "run": f"{info.run_id}, order {info.execution.order}, {warmups}",
         "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
         f"{_memory(host['memory_bytes'])} memory",
         "hosts": "; ".join(summary.hosts),
