@@ -81,6 +81,7 @@ def summary_document(
             pages.Text(items=tuple(others)),
             pages.Text(items=tuple(faults[:_MOST_FAULTS]), role="bad"),
             pages.Text(_more(faults, names), "dim"),
+            pages.Text(_traced(summary.points), "dim"),
         ),
         following=_following(info, place, answer, own, found),
         details=(
@@ -338,10 +339,6 @@ def _faults(summary: RunSummary) -> Iterator[str]:
     if said := OverlapFinder.warning(alone, "comparisons of these times"):
         yield said
     yield from (f"left out: {line}" for line in summary.left_out)
-    for point in points:
-        if point.failed and not all(each.failed for each in points):
-            total = point.failed + point.passed + point.skipped
-            yield f"{point.point}: {point.failed} of {total} repeats failed: {point.reason}"
     yield from (f"{point.point} skipped: {point.reason}" for point in points if point.skipped)
     yield from (f"{point.point}: {point.flag}" for point in points if point.flag is not None)
     yield from tables.faults(summary)
@@ -399,7 +396,7 @@ def _failures(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
             several = "repeats" if len(failure.repeats) > 1 else "repeat"
             which = f"{point.point} {several} {listed(failure.repeats, most=10)}"
             said, shown = f"{which}: {failure.error.said}", failure.error.shown.strip()
-            yield pages.Code(shown, said) if shown else pages.Text(said)
+            yield pages.Details(said, (pages.Code(shown),)) if shown else pages.Text(said)
 
 
 def _effects(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
@@ -410,11 +407,6 @@ def _effects(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
 def _notes(info: RunInfo, summary: RunSummary) -> Iterator[str]:
     yield from notes_lines(info)
     yield other_cache(operation.cache for operation in summary.operations)
-    if traced := sum(point.traced for point in summary.points):
-        yield (
-            f"Traced: {pages.count(traced, 'warm-up')}, in no figure, since a trace makes "
-            "operations slower; the traces are in tensorboard/"
-        )
     for point in summary.points:
         if point.not_alone:
             yield (
@@ -422,6 +414,16 @@ def _notes(info: RunInfo, summary: RunSummary) -> Iterator[str]:
                 "another point of the run was measured on the same machine meanwhile, and both "
                 "have part in these times"
             )
+
+
+def _traced(points: Sequence[PointStatus]) -> str:
+    traced = sum(point.traced for point in points)
+    if not traced:
+        return ""
+    return (
+        f"Traced: {pages.count(traced, 'warm-up')}, in no figure, since a trace makes operations "
+        "slower; the traces are in tensorboard/"
+    )
 
 
 def notes_lines(info: RunInfo) -> Iterator[str]:
