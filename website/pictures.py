@@ -24,7 +24,7 @@ _TAKEN: Final = {
         "headline.png": ("verdicts.html", "1000,330"),
         "verdict.png": ("verdicts.html", "1000,760"),
     },
-    "options": {"options.png": ("report.html", "1100,1045")},
+    "options": {"options.png": ("report.html", "1100,800")},
     "morning": {"morning.png": ("index.html", "1100,1010")},
     "judged": {"judged.png": ("verdicts.html", "1000,1190")},
 }

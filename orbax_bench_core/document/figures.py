@@ -6,84 +6,16 @@ import contextlib
 import hashlib
 import html
 import io
-import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from orbax_bench_core.document.compact import USUAL, compact
 from orbax_bench_core.errors import presentable, redacted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-
-_APART: Final = 5.0
-"""Room between a mark and its label, in points."""
-
-_ROWS_AWAY: Final = 9
-
-
-class Rectangle(NamedTuple):
-    """A part of a figure, in points from its lower left corner."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def meets(self, other: Rectangle) -> bool:
-        """Returns whether the two have a common part."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.bottom < other.top
-            and other.bottom < self.top
-        )
-
-    def within(self, other: Rectangle) -> bool:
-        """Returns whether it lies wholly in another one."""
-        return (
-            other.left <= self.left
-            and other.bottom <= self.bottom
-            and self.right <= other.right
-            and self.top <= other.top
-        )
-
-
-def places(
-    labelled: Sequence[tuple[float, float]],
-    widths: Sequence[float],
-    height: float,
-    *,
-    marks: Sequence[tuple[float, float]],
-    room: Rectangle,
-) -> list[Rectangle | None]:
-    """Returns where each label goes: near its mark, over no mark and no other label."""
-    taken = [Rectangle(x - 3, y - 3, x + 3, y + 3) for x, y in marks]
-    found = []
-    for (x, y), width in zip(labelled, widths, strict=True):
-        free = (
-            one
-            for one in _around(x, y, width, height)
-            if one.within(room) and not any(one.meets(other) for other in taken)
-        )
-        place = next(free, None)
-        taken += [] if place is None else [place]
-        found.append(place)
-    return found
-
-
-def _around(x: float, y: float, width: float, height: float) -> Iterator[Rectangle]:
-    """Yields places for a label, the nearest first: right or left of its mark, then rows away."""
-    steps = (0, *itertools.chain(*((row, -row) for row in range(1, _ROWS_AWAY))))
-    for step in steps:
-        bottom = y - height / 2 + step * height
-        for left in (x + _APART, x - _APART - width):
-            yield Rectangle(left, bottom, left + width, bottom + height)
-
 
 PAGE: Final = "#ffffff"
 INK: Final = "#1b1f24"
@@ -133,8 +65,6 @@ DARK: Final = {
 }
 """Values of the variables on a dark page."""
 
-_DECADES: Final = 6
-"""Ratio of the ends of a log axis from which on its ticks are 1 and 3 of each decade."""
 
 # Its type is a list of all keys of one version of matplotlib.
 _STYLE: Final[Any] = {
@@ -200,63 +130,6 @@ def new_figure(width: float, height: float, *, fitted: bool = True) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained" if fitted else None)
-
-
-def log_axis(axis: Axis, values: Iterable[float], written: Callable[[float], str]) -> None:
-    """Makes an axis one of a log scale that shows positive values, with a few round ticks."""
-    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
-
-    shown = list(values)
-    room = max(max(shown) / min(shown), 1.01) ** 0.06
-    low, high = min(shown) / room, max(shown) * room
-    locator = MaxNLocator(5) if high / low < _DECADES else LogLocator(base=10, subs=(1, 3))
-    ticks = [tick for tick in locator.tick_values(low, high) if low <= tick <= high]
-    name = "x" if axis is axis.axes.xaxis else "y"
-    axis.axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_major_formatter(lambda value, _: written(value))
-    axis.set_minor_locator(NullLocator())
-    axis.grid(visible=True, color=LINE, linewidth=0.5)
-
-
-def name_marks(
-    axes: Axes, names: Mapping[tuple[float, float], str], marks: Sequence[tuple[float, float]]
-) -> None:
-    """Writes names beside marks, none over another; one for which there is no room is left out.
-
-    It comes last: what is drawn later may move the marks.
-    """
-    size, figure = 7.5, axes.get_figure(root=True)
-    assert figure is not None
-    figure.draw_without_rendering()  # settles where the axes are
-    points = 72 / figure.dpi
-
-    def in_points(mark: tuple[float, float]) -> tuple[float, float]:
-        x, y = axes.transData.transform(mark)
-        return float(x * points), float(y * points)
-
-    left, bottom, right, top = (float(edge * points) for edge in axes.bbox.extents)
-    found = places(
-        [in_points(mark) for mark in names],
-        [size * 0.6 * len(name) for name in names.values()],
-        size * 1.3,
-        marks=[in_points(mark) for mark in marks],
-        room=Rectangle(left, bottom, right, top),
-    )
-    for (mark, name), place in zip(names.items(), found, strict=True):
-        if place is None:
-            continue
-        x, y = in_points(mark)
-        far = not place.bottom <= y <= place.top
-        axes.annotate(
-            name,
-            mark,
-            xytext=(place.left - x, place.bottom - y + 2),
-            textcoords="offset points",
-            fontsize=size,
-            color=DIM,
-            arrowprops={"arrowstyle": "-", "color": LINE, "linewidth": 0.6} if far else None,
-        )
 
 
 def svg(figure: Figure, *, title: str = "") -> str:

@@ -1,13 +1,11 @@
 """The look of figures."""
 
-import itertools
 import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from orbax_bench_core.document import figures
-from orbax_bench_core.document.figures import Rectangle, places
 
 
 def drawn(text="a label"):
@@ -75,20 +73,6 @@ def test_a_label_is_one_printable_line():
     assert figures.label("a\nb\x1b[31m\tc") == "a b [31m c"
 
 
-@pytest.mark.parametrize("values", [[0.8, 1.3], [0.002, 3.0], [1.0, 1.0], [17.2e-3, 126e-3]])
-def test_an_axis_of_a_log_scale_has_a_few_ticks_that_are_no_formula(values):
-    with figures.style():
-        axes = figures.new_figure(4, 1).subplots()
-        figures.log_axis(axes.xaxis, values, lambda value: f"{value:g}x")
-        axes.figure.draw_without_rendering()
-    assert axes.get_xscale() == "log"
-    low, high = axes.get_xlim()
-    assert low < min(values) <= max(values) < high
-    ticks = [label.get_text() for label in axes.get_xticklabels()]
-    assert 2 <= len(set(ticks)) == len(ticks) <= 8
-    assert all(low <= float(tick.removesuffix("x")) <= high for tick in ticks)
-
-
 @pytest.mark.parametrize("marker", ["o", "s", "^", "D", "x"])
 @pytest.mark.parametrize("fill", ["full", "none"])
 def test_marks_of_every_kind_are_drawn(marker, fill):
@@ -103,29 +87,3 @@ def test_marks_of_every_kind_are_drawn(marker, fill):
     strokes = sum(path.get("d").count("h0") for path in root.iter(f"{space}path"))
     assert (uses, strokes) in {(3, 0), (0, 3)}
     assert strokes == 3 * (marker in "os" and fill == "full")
-
-
-ROOM = Rectangle(0, 0, 400, 200)
-
-
-@pytest.mark.parametrize(
-    "marks",
-    [
-        [(100, 100)] * 5,
-        [(100 + number, 100 - number) for number in range(8)],
-        [(395 - 3 * number, 10 + 8 * number) for number in range(8)],
-        [(2, 198), (390, 3), (200, 100), (202, 101)],
-    ],
-)
-def test_no_label_covers_another_or_a_mark_or_leaves_the_axes(marks):
-    found = places(marks, [120.0] * len(marks), 10.0, marks=marks, room=ROOM)
-    assert None not in found
-    assert all(one.within(ROOM) for one in found)
-    assert not any(one.meets(other) for one, other in itertools.combinations(found, 2))
-    assert not any(
-        one.left <= x <= one.right and one.bottom <= y <= one.top for one in found for x, y in marks
-    )
-
-
-def test_what_has_no_room_has_no_label():
-    assert places([(50, 50)], [900.0], 10.0, marks=[], room=ROOM) == [None]

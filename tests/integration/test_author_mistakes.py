@@ -133,7 +133,7 @@ def check_exception(ended, said):
         page = (ended.folder / name).read_text()
         assert f"ValueError: {said} ({place})" in page
         folded = [part.partition("</details>")[0] for part in page.split("<details")[1:]]
-        [shown] = [part for part in folded if "kaboom" in part]
+        [shown] = [part for part in folded if "kaboom" in part and "Traceback" in part]
         assert "Traceback (most recent call last)" in shown
         assert "worker/repeat.py" not in shown
 

@@ -21,13 +21,14 @@ from tests.analysis.history.conftest import build, changed  # noqa: F401
 from tests.exports.site.conftest import make_suite  # noqa: F401
 from tests.support.async_runs import make_pair, make_saves  # noqa: F401
 from tests.support.browser import headless
+from tests.support.large_sweep import large_sweep  # noqa: F401
 from tests.support.limits import made_up
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
 from tests.support.verdicts import build_eventful
 
 pytestmark = pytest.mark.nightly
 
-DRAWN = ["recovery", "history", "study", "bisect", "verdicts", "site"]
+DRAWN = ["recovery", "history", "study", "bisect", "verdicts", "site", "best", "report"]
 """Answers with a drawing; the others have a table."""
 NAMES = [*DRAWN, "plan", "goodput", "limits", "lineage"]
 WIDTHS = [1280, 500, 360]
@@ -151,7 +152,7 @@ def documents():
 
 
 @pytest.fixture
-def files(once, tmp_path_factory, changed, eventful, make_suite):
+def files(once, tmp_path_factory, changed, eventful, make_suite, large_sweep):
     """A page of each answer, as files by name."""
 
     def make():
@@ -163,9 +164,10 @@ def files(once, tmp_path_factory, changed, eventful, make_suite):
             "verdicts": verdicts_document(build_eventful(), "out"),
         }
         found = {}
-        for name, document in made.items():
+        texts = {name: to_html(document) for name, document in made.items()}
+        for name, text in {**texts, **large_sweep}.items():
             found[name] = folder / f"{name}.html"
-            found[name].write_text(to_html(document), encoding="utf-8")
+            found[name].write_text(text, encoding="utf-8")
         make_suite(folder, "a suite", [1.0] * 8, judged=1, blocks=3)
         make_suite(folder, "a slower one", [1.0, 1.0, 1.6], judged=1)
         write_site([str(folder)], str(folder))

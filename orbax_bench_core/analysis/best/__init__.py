@@ -7,6 +7,7 @@ from orbax_bench_core.analysis.best.factorial import NEAR as NEAR
 from orbax_bench_core.analysis.best.factorial import FactorialLayout as FactorialLayout
 from orbax_bench_core.analysis.best.factorial import analyse as analyse
 from orbax_bench_core.analysis.best.factorial import separation as separation
+from orbax_bench_core.analysis.best.headline import best_line as best_line
 from orbax_bench_core.analysis.best.model import Best as Best
 from orbax_bench_core.analysis.best.model import Confidence as Confidence
 from orbax_bench_core.analysis.best.observations import Observer as Observer
@@ -16,4 +17,3 @@ from orbax_bench_core.analysis.best.ranking import LEVEL as LEVEL
 from orbax_bench_core.analysis.best.ranking import by_process as by_process
 from orbax_bench_core.analysis.best.ranking import rank as rank
 from orbax_bench_core.analysis.best.view import best_document as best_document
-from orbax_bench_core.analysis.best.view import best_line as best_line

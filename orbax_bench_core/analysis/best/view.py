@@ -4,11 +4,23 @@ import functools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.best import model
-from orbax_bench_core.analysis.best.factorial import MOST_COLUMNS, MOST_ROUNDS
+from orbax_bench_core.analysis.best.factorial import MOST_COLUMNS
+from orbax_bench_core.analysis.best.headline import (
+    answer_of,
+    goal_words,
+    headline,
+    option_text,
+    setting_text,
+    settings_of,
+    share,
+    to_decide,
+    value,
+    why_left_out,
+)
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.analysis.best.orbax_code import why_no_code
 from orbax_bench_core.analysis.best.ranking import FEWEST
@@ -35,23 +47,6 @@ rounds that are missing are those after which it would be 5 %, if the means stay
 Pareto front: no other setting is as good in all of the measures and better in one, by medians."""
 """Reading aid, one line each."""
 
-_GOALS: Final = {
-    "blocking": "blocking saves",
-    "save": "saves",
-    "load": "loads",
-    "bytes": "bytes on storage",
-    "memory": "peak memory",
-    "step_p99": "the 99th percentile of training steps",
-    "step_max": "the longest training step",
-    "recovery": "recoveries",
-}
-_CACHES: Final = {"warm": "warm ", "cold": "cold ", "mixed": "warm and cold "}
-_WHY: Final = {
-    "none yet": "it has no repeat yet",
-    "not the goal": "no repeat of it has measured the goal",
-    "memory unknown": "its peak memory is unknown",
-    "memory": "its peak memory is above the bound",
-}
 _LINES: Final = 12
 """Lines of a screen that settings, code, doubts and the answer share."""
 _COLUMNS: Final = 78
@@ -64,151 +59,6 @@ _WIDEST: Final = 44
 """Characters of the names of options that are headings of columns; longer ones stand in cells."""
 _MOST_MISSING: Final = 1000
 """More rounds than these are no advice."""
-
-
-def best_line(best: model.Best) -> str:
-    """Returns the answer for the first case in a line, and how many cases there are."""
-    return headline(best).said if best.cases else ""
-
-
-def headline(best: model.Best) -> pages.Callout:
-    """Returns the answer for the first case, and how many more there are."""
-    if not best.cases:
-        return pages.Callout("NOTHING TO CHOOSE", "no two points of the run do the same work")
-    case = best.cases[0]
-    answer = _answer(case, best)
-    idle = [pages.code(name) for name in case.options if not acts_on(name, best.goal)]
-    shared = OverlapFinder.warning(case.not_alone, "this choice")
-    more = pages.count(len(best.cases) - 1, "more case") if len(best.cases) > 1 else ""
-    parts = (answer.text, f"{listed(idle)} cannot change it" if idle else "", more)
-    said = "; ".join(filter(None, parts))
-    return pages.Callout(answer.word, f"{said} ({shared})" if shared else said, answer.role)
-
-
-def _answer(case: model.Case, best: model.Best) -> pages.Callout:
-    """Returns the answer of a case, of which options that cannot change the goal are no part."""
-    goal, found, places = _of_goal(case.ranking), case.recommendation, case.ranking.places
-    if found is None:
-        why = "".join(f": {left.name}: {_why(left)}" for left in case.left_out[:1])
-        return pages.Callout("NONE", f"no point can be recommended for {goal}{why}", "bad")
-    settings = {point.point_id: _settings(point, best.goal) for point in case.points}
-    own = next(place for place in places if place.point_id == found.point_id)
-    chosen, took = pages.code(settings[own.point_id]), value(best.goal, own.median)
-    if not settings[own.point_id]:
-        return pages.Callout("NOTHING TO CHOOSE", f"no option that varies can change {goal}")
-    others = [place for place in places if settings[place.point_id] != settings[own.point_id]]
-    if not others:
-        return pages.Callout("NOTHING TO CHOOSE", f"only {chosen} can be chosen for {goal}: {took}")
-    gain = _against_defaults(case, found, best.goal)
-    rivals = {settings[place.point_id] for place in others if place.tied is not False}
-    if not rivals:
-        rest = next(place for place in others)
-        least = min((place for place in others if place.ratio), key=lambda one: one.ratio or 0.0)
-        if found.default_point != rest.point_id or not gain:
-            changed = pages.change(least.ratio or 1.0, least.low, least.high)
-            gain = f"{gain}; the next settings take {changed}"
-        return pages.Callout("BEST", f"{chosen} for {goal}, {took}{gain}", "good")
-    if all(place.tied is None for place in others):
-        first, after = (value(best.goal, place.median) for place in (own, others[0]))
-        return pages.Callout(
-            "UNDECIDED",
-            f"{chosen} took {first} for {goal}, the next {after}, which {_not_told(case, best)}",
-            "unsure",
-        )
-    ties = {place.point_id: place.median for place in places if place.tied is not False}
-    ends = (value(best.goal, end) for end in (min(ties.values()), max(ties.values())))
-    total = len({settings[place.point_id] for place in places})
-    tied = (
-        f"{len(rivals) + 1} of {total} settings for {goal} cannot be told apart, "
-        f"{' to '.join(dict.fromkeys(ends))}"
-    )
-    if found.default_point in ties and found.default_point != found.point_id:
-        gain = ", and Orbax's defaults tie with it"
-    return pages.Callout(
-        "TIE", f"{tied}; {chosen} took {took}{gain}; {_to_decide(found.confidence)}", "unsure"
-    )
-
-
-def _against_defaults(case: model.Case, found: model.Recommendation, goal: model.Goal) -> str:
-    """Returns the gain over Orbax's defaults, with both medians, as the end of a sentence."""
-    if found.default_point == found.point_id:
-        return ", as Orbax does by default"
-    medians = {place.point_id: place.median for place in case.ranking.places}
-    if found.against_defaults is None or found.default_point not in medians:
-        return ""
-    before, after = medians[found.default_point], medians[found.point_id]
-    return (
-        f", {pages.change(*found.against_defaults)} against Orbax's defaults "
-        f"({value(goal, before)} → {value(goal, after)})"
-    )
-
-
-def _not_told(case: model.Case, best: model.Best) -> str:
-    if not best.interleaved:
-        return (
-            "says nothing, because repeats were taken point after point (order: sequential) and "
-            "the machine may have changed meanwhile"
-        )
-    processes = pages.count(case.ranking.processes, "worker process", "worker processes")
-    return f"rounds in {processes} cannot tell apart: that takes {FEWEST}"
-
-
-def _to_decide(found: model.Confidence) -> str:
-    """Returns the rounds needed to know that no other point is over 5 % better."""
-    if found.risk is None:
-        return f"to decide takes {FEWEST} worker processes that measure both"
-    if found.missing == 0:
-        risk = "below 1 %" if found.risk < 0.01 else f"up to {pages.percent(found.risk)}"
-        return f"the risk that another is over 5 % better is {risk}"
-    if found.missing is None:
-        return f"over {MOST_ROUNDS:,} more rounds would decide"
-    return f"about {found.missing:,} more rounds would decide"
-
-
-def _why(left: model.LeftOut) -> str:
-    if left.why == "failed":
-        return f"{left.count} of {pages.count(left.total, 'repeat')} did not pass: {left.error}"
-    if left.why == "few rounds":
-        return f"it has {left.count} of {left.total} rounds only"
-    return _WHY[left.why]
-
-
-def _of_goal(ranking: model.Ranking) -> str:
-    """Returns a goal in words, with the state of the page cache that its loads met."""
-    weights, cache = ranking.goal.weights, _CACHES.get(ranking.cache, "")
-    if len(weights) == 1:
-        name = next(iter(weights))
-        return f"{cache}{_GOALS.get(name, pages.code(name))}"
-    parts = (f"{_share(weight)} {name}" for name, weight in weights.items())
-    return f"the weighted geometric mean ({', '.join(parts)})"
-
-
-def value(goal: model.Goal, number: float) -> str:
-    """Returns a value of a goal with its unit."""
-    if goal.unit == "s":
-        return pages.seconds(number)
-    return pages.num_bytes(number) if goal.unit == "B" else pages.digits(number)
-
-
-def _settings(point: model.PointInfo, goal: model.Goal | None = None) -> str:
-    """Returns what tells a point from the others of its case, if it can change the goal."""
-    return ", ".join(
-        _option(name, setting)
-        for name, setting in point.options.items()
-        if goal is None or acts_on(name, goal)
-    )
-
-
-def _option(name: str, setting: Any) -> str:
-    return f"{name}={_setting(setting)}"
-
-
-def _setting(setting: Any) -> str:
-    return setting if isinstance(setting, str) else json.dumps(setting)
-
-
-def _share(ratio: float) -> str:
-    return f"{100 * ratio:.3g} %"
 
 
 def best_document(best: model.Best, place: str, *, code: bool = False) -> pages.Document:
@@ -232,7 +82,7 @@ def best_document(best: model.Best, place: str, *, code: bool = False) -> pages.
         summary = (*[_bars(case, best.goal) for case in cases[:1]], _cases(best))
     parts = [(case, tuple(_details(case))) for case in cases[:_MOST_CASES]]
     details = parts[0][1] if len(parts) == 1 else tuple(pages.Details(c.name, d) for c, d in parts)
-    said = f"Run {best.run_id}. Level of ties and intervals: {_share(best.level)}."
+    said = f"Run {best.run_id}. Level of ties and intervals: {share(best.level)}."
     return pages.Document(
         about=about,
         headline=headline(best),
@@ -259,7 +109,7 @@ def _following(best: model.Best, place: str, *, code: bool) -> pages.Code | None
     asked += [] if bound is None else ["--peak-memory", str(bound)]
     if code:
         return pages.Code(command("best", place, *asked, "--details"), "What each option does.")
-    run, word = ("run", best.suite_file, "--output-directory"), _answer(case, best).word
+    run, word = ("run", best.suite_file, "--output-directory"), answer_of(case, best).word
     if word == "UNDECIDED" and not best.interleaved and best.suite_file:
         other = (f"{place}-interleaved", "--override", "execution.order=interleaved")
         return pages.Code(command(*run, *other), "Rounds that measure every point in turn decide.")
@@ -315,7 +165,7 @@ def _names(case: model.Case, goal: model.Goal) -> dict[str, str]:
     names = {}
     for id_, options in points.items():
         changed = [
-            _option(name, options[name])
+            option_text(name, options[name])
             for name in _acting(case, goal)
             if chosen is None or options[name] != chosen[name]
         ]
@@ -326,8 +176,8 @@ def _names(case: model.Case, goal: model.Goal) -> dict[str, str]:
 def _cases(best: model.Best) -> pages.Table:
     rows = []
     for case in best.cases:
-        answer, found = _answer(case, best), case.recommendation
-        points = {point.point_id: _settings(point, best.goal) for point in case.points}
+        answer, found = answer_of(case, best), case.recommendation
+        points = {point.point_id: settings_of(point, best.goal) for point in case.points}
         chosen, own = "", "–"
         if found is not None:
             chosen = points[found.point_id]
@@ -362,7 +212,7 @@ def _bars(case: model.Case, goal: model.Goal) -> pages.Chart:
     write = functools.partial(value, goal)
     change = "" if case.recommendation is None else "; rows say what they change of the one to take"
     return pages.Chart(
-        f"Medians for {_of_goal(case.ranking)}{change}",
+        f"Medians for {goal_words(case.ranking)}{change}",
         "; ".join(said) or "no point can be chosen",
         pages.axis("median", 0, 1.3 * longest, write),
         pages.named_axis(names[::-1] or [""]),
@@ -392,7 +242,7 @@ def _ranking(
     rows = []
     for place in _places(case, ranking)[:most]:
         options = points[place.point_id].options
-        settings = [_setting(options[name]) for name in names]
+        settings = [setting_text(options[name]) for name in names]
         if not apart and brief:
             settings = ["–" if place.point_id == chosen else changes[place.point_id]]
         elif not apart:
@@ -432,7 +282,7 @@ def _details(case: model.Case) -> Iterator[pages.Element]:
     yield pages.Details("What each option does", tuple(_effects(case.effects)))
     yield pages.Details("Medians of all measures", tuple(_front(case)))
     for ranking in case.rankings[1:]:
-        title = f"Settings by {_of_goal(ranking)}, in {ranking.processes} worker processes"
+        title = f"Settings by {goal_words(ranking)}, in {ranking.processes} worker processes"
         yield pages.Details(title, (_ranking(case, ranking, _MOST_ROWS),))
     remarks = [f"{_doubt(each)}: {listed(each.points)}" for each in case.remarks]
     remarks += filter(None, [OverlapFinder.warning(case.not_alone, "this choice")])
@@ -441,7 +291,7 @@ def _details(case: model.Case) -> Iterator[pages.Element]:
         pages.Row(
             (
                 each.name,
-                _why(each),
+                why_left_out(each),
                 f"{each.count} of {each.total}",
                 "–" if each.memory_bytes is None else pages.num_bytes(each.memory_bytes),
             )
@@ -466,7 +316,7 @@ def _code(case: model.Case) -> Iterator[pages.Element]:
     yield pages.Code(found.suite, "The same as an entry of a suite:")
     by = {True: "as the suite has it", False: "the benchmark's own default"}
     differs = [
-        f"{pages.code(_option(each.option, each.value))} instead of {json.dumps(each.default)}"
+        f"{pages.code(option_text(each.option, each.value))} instead of {json.dumps(each.default)}"
         + ("" if each.varied else f" ({by[each.given]}; nothing else was measured)")
         for each in found.differences
     ]
@@ -492,9 +342,9 @@ def _reasons(case: model.Case) -> Iterator[str]:
     if sure.risk is None:
         yield f"how surely it is near the best is unknown, from {over}: that takes {FEWEST}"
         return
-    noise = "" if sure.noise is None else f", at a noise of {_share(sure.noise)}"
-    yield f"risk that another is over 5 % better: {_share(sure.risk)}, from {over}{noise}"
-    yield _to_decide(sure)
+    noise = "" if sure.noise is None else f", at a noise of {share(sure.noise)}"
+    yield f"risk that another is over 5 % better: {share(sure.risk)}, from {over}{noise}"
+    yield to_decide(sure)
 
 
 def _effects(effects: model.Effects) -> Iterator[pages.Element]:
@@ -508,8 +358,8 @@ def _effects(effects: model.Effects) -> Iterator[pages.Element]:
         pages.Row(
             (
                 " and ".join(each.options),
-                ", ".join(map(_setting, each.values)),
-                ", ".join(map(_setting, each.against)),
+                ", ".join(map(setting_text, each.values)),
+                ", ".join(map(setting_text, each.against)),
                 pages.change(each.ratio, each.low, each.high),
                 "matters" if each.matters else "–",
             ),
@@ -539,7 +389,7 @@ def _effects(effects: model.Effects) -> Iterator[pages.Element]:
 def _effects_chart(shown: Sequence[model.OptionContrast], goal: model.Goal) -> pages.Chart:
     """Returns main effects as ratios with their intervals, on a log scale; 1 is no effect."""
     names = [
-        f"{_option(each.options[0], each.values[0])} over {_setting(each.against[0])}"
+        f"{option_text(each.options[0], each.values[0])} over {setting_text(each.against[0])}"
         for each in shown
     ]
     marks: list[pages.Mark] = []
@@ -570,8 +420,6 @@ def _factor(ratio: float) -> str:
 
 def _front(case: model.Case) -> Iterator[pages.Element]:
     """Yields the medians of all measures, and which points no other beats in all of them."""
-    if len(case.front_of) > 1:
-        yield _front_chart(case, case.front_of[:2])
     measures = list(dict.fromkeys(name for point in case.points for name in point.medians))
     ordered = sorted(case.points, key=lambda point: point.point_id not in case.front)
 
@@ -582,7 +430,7 @@ def _front(case: model.Case) -> Iterator[pages.Element]:
                 "–" if point.files is None else str(point.files),
                 "yes" if point.point_id in case.front else "–",
             ),
-            pages.code(_settings(point)),
+            pages.code(settings_of(point)),
         )
         for point in ordered[:_MOST_ROWS]
     )
@@ -594,34 +442,6 @@ def _front(case: model.Case) -> Iterator[pages.Element]:
 
 def _measured(measure: str, medians: Mapping[str, float]) -> str:
     return value(model.Goal.of(measure), medians[measure]) if measure in medians else "–"
-
-
-def _front_chart(case: model.Case, measures: Sequence[str]) -> pages.Chart:
-    """Returns the points by two measures, with those on the front apart."""
-    chosen = case.recommendation and case.recommendation.point_id
-    places: dict[str, list[tuple[float, float]]] = {"others": [], "on the front": [], "take": []}
-    for point in case.points:
-        if all(measure in point.medians for measure in measures):
-            kind = "on the front" if point.point_id in case.front else "others"
-            kind = "take" if point.point_id == chosen else kind
-            places[kind].append((point.medians[measures[0]], point.medians[measures[1]]))
-    every = [place for of in places.values() for place in of]
-    axes = []
-    for at, measure in enumerate(measures):
-        write = functools.partial(value, model.Goal.of(measure))
-        ends = [place[at] for place in every]
-        axes.append(pages.axis(measure, min(ends) / 1.1, 1.1 * max(ends), write, log=True))
-    tones: tuple[pages.Tone, ...] = ("dim", "c1", "good")
-    return pages.Chart(
-        f"{measures[1].capitalize()} by {measures[0]}, medians",
-        f"{len(case.front)} of {len(every)} points are on the front",
-        axes[0],
-        axes[1],
-        tuple(
-            pages.Mark("dots", tuple(at), tone, name, hollow=name == "others")
-            for (name, at), tone in zip(places.items(), tones, strict=True)
-        ),
-    )
 
 
 def _doubt(remark: model.Remark) -> str:
@@ -648,10 +468,10 @@ def _doubt(remark: model.Remark) -> str:
 def _unmeasured(case: model.Case) -> Iterator[str]:
     """Yields the limits of what a case says, a sentence each."""
     lacking = case.unmeasured
-    ranges = (f"{name}: {', '.join(map(_setting, of))}" for name, of in case.options.items())
+    ranges = (f"{name}: {', '.join(map(setting_text, of))}" for name, of in case.options.items())
     yield f"other values than {'; '.join(ranges)}"
     if lacking.options:
-        settings = [pages.code(_option(name, at)) for name, at in lacking.options.items()]
+        settings = [pages.code(option_text(name, at)) for name, at in lacking.options.items()]
         yield f"not varied: {listed(settings, most=20)}"
     if lacking.measures:
         yield f"not measured: {', '.join(lacking.measures)}"

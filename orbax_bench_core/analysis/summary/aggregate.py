@@ -18,7 +18,7 @@ from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.summary import model
 from orbax_bench_core.analysis.summary.effects import strongest_effects
 from orbax_bench_core.analysis.summary.hosts import HostFinder, stragglers_of
-from orbax_bench_core.config import ARMS, BLOCK_SIZE, Conditions
+from orbax_bench_core.config import Conditions
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.gate import cut
 
@@ -196,7 +196,6 @@ class _Point:
             if repeat.status == "failed" and repeat.error is not None:
                 failures.setdefault(repeat.error.said, []).append((repeat.index, repeat.error))
         retried = [repeat.first_reason for repeat in self._counted if repeat.first_failed]
-        blocks = collections.Counter(repeat.block for repeat in self._counted)
         states = [next(iter(repeat.records.values())).state for repeat in self._counted]
         return model.PointStatus(
             point_id=self._series.id,
@@ -215,11 +214,6 @@ class _Point:
                 for found in failures.values()
             ),
             measured=measured,
-            blocks=frozenset(
-                block
-                for block, passed in blocks.items()
-                if block is not None and passed * len(ARMS) == BLOCK_SIZE
-            ),
             retried=len(retried),
             retried_for=next(iter(retried), ""),
             checkpoint=point.checkpoint.label,

@@ -79,8 +79,6 @@ class PointStatus:
     # the ways in which its repeats failed, those of which an error is known
     failures: tuple[Failure, ...] = ()
     measured: bool = True  # whether any repeat that passed has a sample
-    # the blocks of a paired comparison in which every operation of this arm passed
-    blocks: frozenset[int] = frozenset()
     retried: int = 0  # number of repeats that passed only when they were tried again
     retried_for: str = ""  # why the first attempt of the first of them failed; empty without any
     # number of repeats that passed while another point was measured on the machine

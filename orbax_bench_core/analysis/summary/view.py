@@ -74,7 +74,7 @@ def summary_document(
     columns = pages.columns("file`", "what it is~")
     linked = (pages.Row((pages.Cell(name, href=name), what)) for name, what in names.items())
     return pages.Document(
-        about=_about(info, summary),
+        about=_about(info),
         headline=answer,
         summary=(
             *(leading or drawn)[:1],
@@ -82,6 +82,7 @@ def summary_document(
             pages.Text(items=tuple(others)),
             pages.Text(items=tuple(faults[:_MOST_FAULTS]), role="bad"),
             pages.Text(_more(faults, names), "dim"),
+            pages.Text(_traced(summary.points), "dim"),
         ),
         following=_following(info, place, answer, own, found),
         details=(
@@ -106,7 +107,7 @@ def summary_document(
             ),
             pages.Details("Options in effect", tuple(_effects(summary.points))),
             pages.Details("Notes", (pages.Text(items=tuple(_notes(info, summary))),)),
-            pages.Details("What it ran on", tuple(_machine(example, summary))),
+            pages.Details("What it ran on", tuple(_machine(info, example, summary))),
             pages.Details("Files", (pages.Table(columns, tuple(linked)),)),
             *([pages.Details("Every metric", (tables.metrics_table(summary),))] if metrics else []),
         ),
@@ -195,42 +196,11 @@ def _by_operation(
     return rows
 
 
-def _about(info: RunInfo, summary: RunSummary) -> str:
-    if info.paired:
-        size = _paired_size(info, summary)
-    else:
-        size = (
-            f"{pages.count(info.num_series, 'point')} x {pages.count(info.num_repeats, 'repeat')}, "
-            f"order {info.execution.order}"
-        )
-    return (
-        f"{info.suite_name}: run {pages.code(info.run_id)}, begun "
-        f"{info.created_at:%Y-%m-%d %H:%M} UTC, {info.status}: {size}, "
-        f"{pages.count(info.execution.warmups, 'warm-up')}"
-    )
-
-
-def _paired_size(info: RunInfo, summary: RunSummary) -> str:
-    """Returns how much was measured of each pair: its blocks, and the operations of its arms."""
-    status = {point.point_id: point for point in summary.points}
-    arms = [
-        [status[series.id] for series in Series.all_of(pair) if series.id in status]
-        for pair in info.expansion.pairs
-    ]
-    blocks = [
-        len(frozenset.intersection(*(arm.blocks for arm in found))) if found else 0
-        for found in arms
-    ]
-    passed = [arm.passed for found in arms for arm in found] or [0]
-    return (
-        f"{pages.count(len(arms), 'point')} in both arms, {_range(blocks, 'whole block')}, "
-        f"{_range(passed, 'operation')} per arm"
-    )
-
-
-def _range(numbers: Sequence[int], what: str) -> str:
-    low, high = min(numbers, default=0), max(numbers, default=0)
-    return pages.count(high, what) if low == high else f"{low} to {pages.count(high, what)}"
+def _about(info: RunInfo) -> str:
+    points = pages.count(len(info.expansion.points), "point")
+    size = "in both arms" if info.paired else f"x {pages.count(info.num_repeats, 'repeat')}"
+    left = "" if info.status == "complete" else f", {info.status}"
+    return f"{info.suite_name}, {points} {size}, {info.created_at:%Y-%m-%d %H:%M} UTC{left}"
 
 
 def _points_table(
@@ -370,10 +340,6 @@ def _faults(summary: RunSummary) -> Iterator[str]:
     if said := OverlapFinder.warning(alone, "comparisons of these times"):
         yield said
     yield from (f"left out: {line}" for line in summary.left_out)
-    for point in points:
-        if point.failed and not all(each.failed for each in points):
-            total = point.failed + point.passed + point.skipped
-            yield f"{point.point}: {point.failed} of {total} repeats failed: {point.reason}"
     yield from (f"{point.point} skipped: {point.reason}" for point in points if point.skipped)
     yield from (f"{point.point}: {point.flag}" for point in points if point.flag is not None)
     yield from tables.faults(summary)
@@ -431,7 +397,7 @@ def _failures(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
             several = "repeats" if len(failure.repeats) > 1 else "repeat"
             which = f"{point.point} {several} {listed(failure.repeats, most=10)}"
             said, shown = f"{which}: {failure.error.said}", failure.error.shown.strip()
-            yield pages.Code(shown, said) if shown else pages.Text(said)
+            yield pages.Details(said, (pages.Code(shown),)) if shown else pages.Text(said)
 
 
 def _effects(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
@@ -442,11 +408,6 @@ def _effects(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
 def _notes(info: RunInfo, summary: RunSummary) -> Iterator[str]:
     yield from notes_lines(info)
     yield other_cache(operation.cache for operation in summary.operations)
-    if traced := sum(point.traced for point in summary.points):
-        yield (
-            f"Traced: {pages.count(traced, 'warm-up')}, in no figure, since a trace makes "
-            "operations slower; the traces are in tensorboard/"
-        )
     for point in summary.points:
         if point.not_alone:
             yield (
@@ -456,20 +417,32 @@ def _notes(info: RunInfo, summary: RunSummary) -> Iterator[str]:
             )
 
 
+def _traced(points: Sequence[PointStatus]) -> str:
+    traced = sum(point.traced for point in points)
+    if not traced:
+        return ""
+    return (
+        f"Traced: {pages.count(traced, 'warm-up')}, in no figure, since a trace makes operations "
+        "slower; the traces are in tensorboard/"
+    )
+
+
 def notes_lines(info: RunInfo) -> Iterator[str]:
     """Yields the notes of a suite, and the combinations that are skipped."""
     yield from (f"note: {note}" for note in info.expansion.notes)
     yield from (f"skipped: {skip.point.name}: {skip.reason}" for skip in info.expansion.skipped)
 
 
-def _machine(example: Record | None, summary: RunSummary) -> Iterator[pages.Element]:
+def _machine(info: RunInfo, example: Record | None, summary: RunSummary) -> Iterator[pages.Element]:
     """Yields the hardware and software of the run."""
     if example is None:
         return
     provenance = example.provenance
     host, devices, git = (_mapping(provenance.get(name)) for name in ("host", "devices", "git"))
     versions = _mapping(provenance.get("versions"))
+    warmups = pages.count(info.execution.warmups, "warm-up")
     facts = {
+        "run": f"{info.run_id}, order {info.execution.order}, {warmups}",
         "host": f"{host['name']}, {host['cpu']}, {host['cpu_count']} CPUs, "
         f"{_memory(host['memory_bytes'])} memory",
         "hosts": "; ".join(summary.hosts),
