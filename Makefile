@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 EXTRAS := --extra kfp --extra vertex --extra gcs --extra dev --extra docs
 
 # Unit tests are two halves of about the same length; a new folder belongs to the second.
-FIRST := analysis baselines cli components document exports gate golden launchers pipelines
+FIRST := analysis baselines cli components exports gate golden launchers pipelines
 UNIT := $(BIN)/python -m pytest -m "not slow and not nightly and not extended and not cluster" --durations 15
 
 .PHONY: nights help setup torch demo test lint fix typecheck unit unit-first unit-others slow nightly extended cluster floor newest counts chaos lock compile docs clean

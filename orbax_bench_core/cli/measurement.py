@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from orbax_bench_core import pages
     from orbax_bench_core.analysis.verdicts import PointVerdict
-    from orbax_bench_core.document import Document
 
 STOPS: Final = (
     KeyboardInterrupt,
@@ -221,12 +220,12 @@ class Reporter:
         """Shows what it waits for, or what else it says while it measures."""
         (execute.to_stderr if self._flags.quiet else self.line)(line)
 
-    def tell(self, what: Document | str) -> None:
+    def tell(self, what: pages.Document | str) -> None:
         """Shows what is no result, such as what is about to be measured."""
         for part in what.split("\n") if isinstance(what, str) else (what,):
             show(part, self._progress)
 
-    def line(self, what: Document | pages.Document | str) -> None:
+    def line(self, what: pages.Document | str) -> None:
         """Shows a part of the result."""
         for part in what.split("\n") if isinstance(what, str) else (what,):
             show(part, self._console, details=self._flags.details)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orbax_bench_core import pages
-    from orbax_bench_core.document import Document
 
 _LAYOUT: Final = dict.fromkeys(map(ord, "\t\n\r"))
 """Control characters that lay out what we print; `str.isprintable` counts them as others."""
@@ -174,7 +173,7 @@ def results_console() -> Console:
 
 
 def show(
-    what: Document | pages.Document | str,
+    what: pages.Document | str,
     console: Console | None = None,
     *,
     details: bool = False,
@@ -185,17 +184,13 @@ def show(
         print_plain(console, what)
         return
     from orbax_bench_core import pages
-    from orbax_bench_core.document import print_document
 
-    if isinstance(what, pages.Document):
-        pages.print_document(what, console, details=details)
-    else:
-        print_document(what, console)
+    pages.print_document(what, console, details=details)
 
 
 def show_answer(
     found: BaseModel,
-    document: Document | pages.Document,
+    document: pages.Document,
     page: object = None,
     *,
     as_json: bool,
@@ -212,21 +207,17 @@ def show_answer(
 
 
 def write_page(
-    document: Document | pages.Document, file: epath.Path | str | None, flag: str = "--html"
+    document: pages.Document, file: epath.Path | str | None, flag: str = "--html"
 ) -> None:
     """Writes a document where a flag names a file, as HTML or as Markdown."""
     if file is None:
         return
     from orbax_bench_core import pages
-    from orbax_bench_core.document import to_html, to_markdown
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
 
     markdown = flag == "--markdown"
-    if isinstance(document, pages.Document):
-        text = pages.to_markdown(document) if markdown else pages.to_html(document)
-    else:
-        text = to_markdown(document) if markdown else to_html(document)
+    text = pages.to_markdown(document) if markdown else pages.to_html(document)
     try:
         write_atomically(place(file) if isinstance(file, str) else file, text.encode())
     except OSError as failure:

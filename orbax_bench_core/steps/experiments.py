@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from orbax_bench_core import pages
     from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.document import Document
 
 _Found = TypeVar("_Found")
 
-Show = Callable[["Document | pages.Document | str"], object]
+Show = Callable[["pages.Document | str"], object]
 """Takes a document or a line of the result as soon as it is made."""
 
 
@@ -50,7 +49,7 @@ class Conclusion:
     page: str = ""  # where that is as a page
 
 
-def hidden(what: Document | pages.Document | str) -> None:
+def hidden(what: pages.Document | str) -> None:
     """Shows nothing."""
 
 

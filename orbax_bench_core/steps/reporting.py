@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.exports.tensorboard import EventFiles
 
-_WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "pandas", "jinja2")
+_WRITERS: Final = ("scipy.special", "pyarrow.parquet", "pandas")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
 
 _FILES: Final = {

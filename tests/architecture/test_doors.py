@@ -37,7 +37,6 @@ SHARED = {f"{CORE}.benchmarks.support": f"{CORE}.benchmarks"}
 """Rooms without a door, and whose they are."""
 SECOND_DOORS = [
     # Importers, what they may import past its room's door.
-    ("**", f"{CORE}.document.figures"),  # loads matplotlib
     ("**", f"{CORE}.gate.decide"),
     ("**", f"{CORE}.gate.health"),
     ("**", f"{CORE}.gate.judge"),

@@ -6,7 +6,6 @@ import pytest
 
 from orbax_bench_core.cli.main import main
 from tests.golden.support import Outcome
-from tests.support.figures import undrawn  # noqa: F401 - fixture
 
 
 @pytest.fixture
@@ -47,8 +46,3 @@ def write_suite(tmp_path):
         return file
 
     return write
-
-
-@pytest.fixture(autouse=True)
-def plain_pages(undrawn):
-    """No test here looks at a figure."""

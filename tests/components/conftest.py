@@ -5,7 +5,6 @@ import pytest
 pytest.importorskip("kfp")
 
 from orbax_bench_components import testing
-from tests.support.figures import undrawn  # noqa: F401 - fixture
 
 
 @pytest.fixture
@@ -16,8 +15,3 @@ def call(tmp_path):
         return testing.call(component, tmp_path / "artifacts", **inputs)
 
     return run
-
-
-@pytest.fixture(autouse=True)
-def plain_pages(undrawn):
-    """No test here looks at a figure."""

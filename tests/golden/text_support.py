@@ -19,7 +19,6 @@ import sys
 import uuid
 
 import pytest
-from matplotlib.figure import Figure
 
 from orbax_bench_core import limits
 from orbax_bench_core.cli import main as command_line
@@ -133,12 +132,10 @@ class Shell:
 
     def views(self, *arguments):
         """Returns what a command shows on a narrow and on a wide terminal, and in a log."""
-        draws, self.draws = self.draws, False
         parts = [
             f"## {width} columns\n{self(*arguments, width=width, terminal=True)}"
             for width in (80, 160)
         ]
-        self.draws = draws
         return "\n".join([*parts, f"## no terminal\n{self(*arguments)}"])
 
     def page(self, path):
@@ -182,9 +179,7 @@ def shell(tmp_path, monkeypatch):
     monkeypatch.setattr(socket, "gethostname", lambda: "pc")
     monkeypatch.setattr(uuid, "uuid4", ids())
     monkeypatch.setattr(WorkerPool, "group", no_worker)
-    made = Shell(tmp_path, monkeypatch)
-    monkeypatch.setattr(Figure, "savefig", save_vectors(Figure.savefig, made))
-    return made
+    return Shell(tmp_path, monkeypatch)
 
 
 def _not_now(match):
@@ -209,18 +204,6 @@ def ids():
 
 def no_worker(*_):
     raise AssertionError("a golden test of text started a worker")
-
-
-def save_vectors(save, shell):
-    """Returns a `savefig` without what takes time and nobody reads: pixels, or all of a figure."""
-
-    def savefig(figure, file, **options):
-        if options["format"] == "svg" and shell.draws:
-            save(figure, file, **options)
-        elif options["format"] == "svg":
-            file.write('<svg width="1pt" height="1pt" viewBox="0 0 1 1">\n</svg>\n')
-
-    return savefig
 
 
 def screen(text):

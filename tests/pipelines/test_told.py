@@ -7,11 +7,8 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.steps import Notifiers, publish_verdicts
 from orbax_bench_pipelines.cli.running import Told
-from tests.support.figures import undrawn  # noqa: F401 - fixture
 from tests.support.verdicts import build_operation, build_point, build_report
 from tests.support.webhook import webhook  # noqa: F401 - fixture
-
-pytestmark = pytest.mark.usefixtures("undrawn")
 
 SLOWER = build_report(build_point("p", build_operation("save", "REGRESSION", 1.3)))
 

@@ -9,7 +9,6 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import file_digest, trace
 from orbax_bench_core.steps import pipeline
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
-from tests.support.figures import undrawn  # noqa: F401 - fixture
 
 SUITE = """
 suite_name: s
@@ -19,7 +18,7 @@ benchmarks: [{generator: save_restore, options: {}}]
 
 
 @pytest.fixture
-def files(tmp_path, undrawn):
+def files(tmp_path):
     return {name: str(tmp_path / "out" / name) for name in ("answer", "summary", "report")}
 
 

@@ -7,7 +7,6 @@ import pytest
 from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.steps.reporting import publish, publish_verdicts
-from tests.support.figures import undrawn  # noqa: F401 - fixture
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.summaries import eventful_run, pages  # noqa: F401 - fixtures
 

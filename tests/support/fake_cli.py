@@ -1,29 +1,16 @@
 """The command line, whose workers are fakes: `python -m tests.support.fake_cli run suite.yaml`."""
 
-import contextlib
 import functools
 import os
-import sys
 from pathlib import Path
 
-from orbax_bench_core import document, execute
+from orbax_bench_core import execute
 from orbax_bench_core.cli.main import main
 from orbax_bench_core.leases import PACE
 from orbax_bench_core.records import Heartbeat
 from tests.support.fake_worker import MODULE
 
-
-def undraw() -> None:
-    """Lets every figure be an empty picture: importing what draws is a sixth of a short run."""
-    document.Figure.draw = property(lambda _: lambda: None, lambda *_: None)
-    document.figures.style = contextlib.nullcontext
-    document.figures.svg = lambda *_, **__: "<svg></svg>"
-    document.figures.png = lambda *_: b"\x89PNG\r\n\x1a\n"
-    sys.modules["matplotlib"] = None
-
-
 if __name__ == "__main__":
-    undraw()
     # Commands take their settings from the door when they run.
     fake = execute.LocalHost(
         module=os.environ.get("WORKER_MODULE", MODULE),

@@ -14,11 +14,11 @@ from typing import Any, Final
 from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams.plugin_data_pb2 import SessionStartInfo
 
-from orbax_bench_core.document import num_bytes, seconds, table_cell
 from orbax_bench_core.errors import without_credentials
 from orbax_bench_core.gate import cut
 from orbax_bench_core.inventory import ROLES, Inventory
 from orbax_bench_core.measure import BYTES, TIME, block_name, lookup
+from orbax_bench_core.pages import num_bytes, seconds, table_cell
 from orbax_bench_core.records import Record, Repeat, RunInfo, Series
 from orbax_bench_core.sweep import Pair
 
