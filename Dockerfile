@@ -44,10 +44,10 @@ COPY images/unused_files.txt images/trim.py ./
 RUN cd "$(/opt/orbax-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
  && grep -v '^#' /build/unused_files.txt | while read -r pattern; do rm -rf ${pattern}; done \
  && if [ -z "${SYMBOLS}" ]; then python3 /build/trim.py \
-      jaxlib tensorstore pyarrow scipy uvloop kiwisolver cryptography aiohttp multidict msgpack yaml \
-      matplotlib PIL frozenlist propcache; fi \
+      jaxlib tensorstore pyarrow scipy uvloop cryptography aiohttp multidict msgpack yaml \
+      PIL frozenlist propcache; fi \
  && find jaxlib numpy pandas pyarrow scipy -type f '(' -name '*.h' -o -name '*.a' -o -name '*.p[xy][dxi]' ')' -delete \
- && /opt/orbax-bench/bin/python -c 'import matplotlib.pyplot, pyarrow.parquet, scipy.stats'
+ && /opt/orbax-bench/bin/python -c 'import pyarrow.parquet, scipy.stats'
 
 COPY LICENSE README.md images/sbom.py ./
 COPY orbax_bench_core orbax_bench_core/

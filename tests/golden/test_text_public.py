@@ -21,7 +21,7 @@ from tests.golden.text_support import (  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 HEAVY = """
-docker flax google.cloud.aiplatform google.protobuf grpc jax jaxlib kfp kubernetes matplotlib
+docker flax google.cloud.aiplatform google.protobuf grpc jax jaxlib kfp kubernetes
 orbax pandas pyarrow scipy tensorboard tensorflow tensorstore torch
 """
 LOADED = f"""

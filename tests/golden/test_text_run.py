@@ -61,7 +61,6 @@ def test_progress_of_a_run_for_machines(shell, begin, fill, golden):
 
 @pytest.mark.slow
 def test_a_run_with_baselines(shell, begin, fill, golden):
-    shell.draws = False
     suite = shell.write("suite.yaml", SUITE)
     fill(begin(suite, "out"))
     said = [

@@ -47,7 +47,6 @@ def test_a_comparison_that_is_done(shell, begin, fill_blocks, golden, name):
 
 @pytest.mark.slow
 def test_progress_of_a_comparison_for_machines(shell, begin, fill_blocks, golden):
-    shell.draws = False
     suite = shell.write("suite.yaml", SUITE)
     fill_blocks(begin(suite, "out"), ratios=(0.7, 0.8))
     lines = []

@@ -92,7 +92,6 @@ class Shell:
 
     def __init__(self, folder, monkeypatch):
         self.folder = folder
-        self.draws = True  # whether pages that are written have their figures
         self._monkeypatch = monkeypatch
         # On a terminal the path is broken into lines, always at the same place.
         letters = (r"\s+" if letter == " " else re.escape(letter) for letter in str(folder))
