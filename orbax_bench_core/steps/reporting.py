@@ -193,7 +193,7 @@ def _medians(summary: RunSummary) -> dict[str, float]:
 
 
 def _answers(run: records.Run) -> dict[str, pages.Document]:
-    """Returns what a run answers: options to take, drills, a soak."""
+    """Returns the answers of a run by name: options to take, drills, a soak."""
     root, found = run.directory.root, dict[str, pages.Document]()
     best, judged = read_best(run.directory), _judged_soak(run)
     if best is not None:

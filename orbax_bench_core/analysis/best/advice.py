@@ -181,7 +181,7 @@ def _without(
 def unmeasured(
     points: Sequence[Observed], varied: Mapping[str, Sequence[Any]], info: RunInfo
 ) -> model.Unmeasured:
-    """Returns what a case says nothing about."""
+    """Returns the limits of what a case says."""
     point = points[0].point
     known = {**orbax_code.orbax_options(point), **point.given_options} or point.options
     measured = {measure for each in points for measure in each.values}

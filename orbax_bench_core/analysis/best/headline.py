@@ -152,7 +152,7 @@ def value(goal: model.Goal, number: float) -> str:
 
 
 def settings_of(point: model.PointInfo, goal: model.Goal | None = None) -> str:
-    """Returns what tells a point from the others of its case, if it can change the goal."""
+    """Returns the options that differ between the points of a case and can change the goal."""
     return ", ".join(
         option_text(name, setting)
         for name, setting in point.options.items()

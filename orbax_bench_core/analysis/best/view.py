@@ -156,7 +156,7 @@ def _apart(names: Sequence[str]) -> bool:
 
 
 def _names(case: model.Case, goal: model.Goal) -> dict[str, str]:
-    """Returns what each point changes of the recommended one, by its id.
+    """Returns the changes of each point to the recommended one, by its id.
 
     All settings of each would fill a phone.
     """

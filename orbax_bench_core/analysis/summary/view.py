@@ -115,7 +115,7 @@ def summary_document(
 
 
 def headline(info: RunInfo, summary: RunSummary) -> pages.Callout:
-    """Returns what was measured in a sentence, or what failed."""
+    """Returns the result of a run in a sentence: medians, or failures."""
     points = summary.points
     failed = sum(point.failed for point in points)
     total = sum(point.failed + point.passed + point.skipped for point in points)
@@ -305,7 +305,7 @@ def _following(
 
 
 def _folded(title: str, of: pages.Document) -> pages.Details:
-    """Returns what another conclusion has above its details, but for its drawing."""
+    """Returns the summary of another conclusion, without its drawing, to be folded."""
     rest = (each for each in of.summary if not isinstance(each, pages.Chart))
     return pages.Details(title, tuple(rest))
 
