@@ -275,7 +275,7 @@ def compare(
         notifiers.failed(found.suite, candidate or baseline, why)
         raise UserError(why)
     code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
-    notifiers.verdicts(found, code, candidate or baseline)
+    notifiers.verdicts(found, candidate or baseline)
     raise typer.Exit(code)
 
 

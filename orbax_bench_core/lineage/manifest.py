@@ -36,7 +36,7 @@ BASELINE: Final = "baseline:"
 SAMPLES: Final = "samples.parquet"
 
 TENSORBOARD: Final = "tensorboard"
-METRICS: Final = "metrics.json"
+METRICS: Final = RunFile.METRICS
 _TABLES: Final = (SAMPLES, "summary.csv", METRICS)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -107,7 +107,7 @@ class Comparison(Experiment):
         page = publish_verdicts(run, verdicts)
         self.show(verdicts_document(verdicts))
         self.show(f"Report: {page}")
-        return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+        return Conclusion(outcome=verdicts.outcome, verdicts=verdicts)
 
 
 def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:

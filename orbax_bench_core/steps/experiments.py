@@ -17,7 +17,7 @@ from orbax_bench_core.config import LoadedSuite, Suite, load_suite
 from orbax_bench_core.document import num_bytes
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, silent
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import Heartbeat, RunDirectory
 from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
@@ -40,9 +40,9 @@ class NothingFound(UserError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """What an experiment found; its exit code depends on the outcomes."""
+    """What an experiment found."""
 
-    outcomes: tuple[Ending, ...]
+    outcome: Outcome
     verdicts: VerdictReport | None = None
     lines: tuple[str, ...] = ()  # what a webhook is told where there are no verdicts
     answer: Any = None  # as data

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import Outcome, State
 from orbax_bench_core.files import AnyPath, read_at_most, write_atomically
 from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.exports.notifications import State, Webhook
+    from orbax_bench_core.exports.notifications import Webhook
 
 # What is told is imported where it is told: a command that measures starts its workers before.
 
@@ -85,8 +85,8 @@ class Notifiers:
         finally:
             _TOLD.reset(reset)
 
-    def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
-        """Tells what a comparison found, by every outlet."""
+    def verdicts(self, found: VerdictReport, directory: str, *, failed: object = False) -> None:
+        """Tells what a comparison found, by every outlet; `failed` of more than its verdicts."""
         from orbax_bench_core.analysis.verdicts import verdicts_document
         from orbax_bench_core.document import to_markdown
         from orbax_bench_core.exports.ci import append_step_summary, junit_xml
@@ -97,20 +97,19 @@ class Notifiers:
         if self.page:
             with _warned("the summary page of this job cannot be written"):
                 append_step_summary(to_markdown(verdicts_document(found)), self.page)
-        self.state_of(found, code, directory)
+        self.judged(found, found.outcome.lacking(failed), directory)
 
-    def state_of(
+    def judged(
         self,
         found: VerdictReport,
-        code: int,
+        outcome: Outcome,
         directory: str,
         lacking: Sequence[str] = (),
         *,
         renews: bool = True,
     ) -> State:
         """Tells in what state a comparison leaves its suite; `renews` is of the morning page."""
-        word = found.word if found.outcome.word else "PASS"  # a study is an answer
-        state: State = "FAILED" if code in _FAILURES else word
+        state = outcome.lacking(lacking).state
         if not found.exploratory:
             lines = (*_lines(found), *lacking)
             self._announce(state, found.suite, directory, found.judged_at, lines, renews=renews)
@@ -119,14 +118,13 @@ class Notifiers:
     def ended(
         self,
         suite: str,
-        code: int,
+        state: State,
         directory: str,
         lines: tuple[str, ...],
         *,
         renews: bool = True,
     ) -> State:
         """Tells how something without verdicts ended, and returns its state."""
-        state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
         self._announce(state, suite, directory, _now(), lines, renews=renews)
         return state
 
@@ -250,12 +248,6 @@ SITE: Final = "ORBAX_BENCH_SITE"
 
 _LOOK_S: Final = 6.0
 """Seconds in which a bucket says which run it holds; its clients wait for minutes."""
-
-_FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
-_STATES: Final[dict[int, State]] = {
-    Exit.REGRESSION: "REGRESSION",
-    Exit.INCONCLUSIVE: "INCONCLUSIVE",
-}
 
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:

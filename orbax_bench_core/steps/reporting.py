@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
+from orbax_bench_core import answers, files, limits, pages, records
 from orbax_bench_core import document as doc
-from orbax_bench_core import files, limits, pages, records
 from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
@@ -24,7 +24,6 @@ from orbax_bench_core.analysis.summary import (
 )
 from orbax_bench_core.analysis.verdicts import (
     VerdictReport,
-    judge_point,
     verdicts_document,
     write_verdicts,
 )
@@ -33,7 +32,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.sweep import Pair, SweepEntry
+from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.async_study import AsyncStudy
@@ -107,7 +106,7 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     event_files = EventFiles(run)
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
     directory.clear_abandoned(run.info.expansion.points)
-    info = note_status(run, lacking)
+    info = settle(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
     answer = _answers(run, _publish_best(run, best_of(info, observer)))
     noted, beside = _with_retries(info, directory), _beside(directory, info)
@@ -140,7 +139,7 @@ def _publish_tables(
                 manifest.add(record)
                 samples.add(record)
             event_files.add(point.by_arm)
-            if not is_finished(point, run.info):
+            if not answers.is_finished(point, run.info):
                 lacking.append(point.entry)
             yield from point.by_arm
 
@@ -234,32 +233,15 @@ def _judged_soak(run: records.Run) -> Soak | None:
     return run.directory.read_result(records.RunFile.SOAK, Soak)
 
 
-def settle(run: records.Run) -> records.RunInfo:
-    """Writes into `run.json` whether a run that no longer goes on came to its end."""
-    # It is complete when every point has all its repeats, or every pair has been settled or has
-    # made its last look; a pair of which both arms failed has said nothing.
-    return note_status(run, unfinished(run))
+def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> records.RunInfo:
+    """Writes into `run.json` whether a run that no longer goes on came to its end.
 
-
-def note_status(run: records.Run, lacking: Sequence[SweepEntry]) -> records.RunInfo:
-    """Writes into `run.json` that a run is complete, unless it lacks some of its entries."""
-    status: Literal["complete", "incomplete"] = "incomplete" if lacking else "complete"
+    `lacking` are the entries that did not, where that is known already.
+    """
+    lacks = bool(answers.unfinished(run) if lacking is None else lacking)
+    status: Literal["complete", "incomplete"] = "incomplete" if lacks else "complete"
     run.directory.set_status(status)
     return run.info.model_copy(update={"status": status})
-
-
-def unfinished(run: records.Run) -> list[SweepEntry]:
-    """Returns the entries of a run that lack repeats, or have no verdict yet."""
-    return [point.entry for point in run.points() if not is_finished(point, run.info)]
-
-
-def is_finished(point: records.PointRecords, info: records.RunInfo) -> bool:
-    """Returns whether an entry has all its repeats, or its verdict."""
-    measured = [repeat for repeat in point.repeats if not repeat.warmup]
-    if isinstance(point.entry, Pair):
-        verdict = judge_point(point.entry, measured, info)
-        return verdict.settled and not verdict.failed
-    return sum(repeat.finished for repeat in measured) >= info.num_repeats
 
 
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:

@@ -120,7 +120,7 @@ class Soaking(experiments.Experiment):
         """Judges what the longest process keeps of each save."""
         found, summary = experiments.answered(run, lambda: publish_soak(run, self.limit_mib))
         return experiments.Conclusion(
-            outcomes=(found.outcome, summary.outcome),
+            outcome=found.outcome.lacking(summary.outcome.incomplete),
             lines=(soaks.headline(found).said,),
             answer=found,
             document=soaks.soak_document(found, str(run.root)),
@@ -212,7 +212,7 @@ class Drills(experiments.Experiment):
         if verdicts is None and found.verdicts:
             verdicts = judge_run(run)
         return experiments.Conclusion(
-            outcomes=(found.outcome, (verdicts or summary).outcome),
+            outcome=(verdicts or summary).outcome.lacking(found.outcome.incomplete),
             verdicts=verdicts,
             lines=(drills.headline(found).said,),
             answer=found,

@@ -10,7 +10,6 @@ from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
-from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points, perform
 
@@ -82,9 +81,7 @@ class Sweep(Experiment):
                 self.show(f"not captured: {name}: {reason}")
         self.show(f"Run directory: {run.root}")
         self.show(f"Report: {run.root}/report.html")
-        return Conclusion(
-            outcomes=(summary.outcome,), verdicts=self.verdicts, lines=_lines(summary)
-        )
+        return Conclusion(outcome=summary.outcome, verdicts=self.verdicts, lines=_lines(summary))
 
 
 def run(
@@ -143,7 +140,7 @@ class Study(Sweep):
         show, shown = self.show, list[Any]()
         self.show = shown.append
         swept = super().conclude(run)
-        if not exit_code(*swept.outcomes):
+        if not swept.outcome.incomplete:
             return study(run)
         for part in shown:
             show(part)
@@ -159,7 +156,7 @@ def study(run: RunDirectory) -> Conclusion:
     publish(run)  # the report links to the study
     page = f"{run.root}/{RunFile.STUDY.removesuffix('json')}html"
     document = study_document(found)
-    return Conclusion(outcomes=(), answer=found, document=document, page=page)
+    return Conclusion(outcome=found.outcome, answer=found, document=document, page=page)
 
 
 def _load_results() -> None:
@@ -178,5 +175,5 @@ def _lines(summary: RunSummary) -> tuple[str, ...]:
         for point in summary.points
         if point.failed
     ]
-    lines = (*failed, *summary.left_out) if exit_code(summary.outcome) else ("every repeat passed",)
+    lines = (*failed, *summary.left_out) if summary.outcome.incomplete else ("every repeat passed",)
     return lines or ("nothing was measured",)

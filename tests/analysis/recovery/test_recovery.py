@@ -127,7 +127,7 @@ def test_arms_end_alike_when_measured_and_when_judged_anew(make_run, make_point,
     drills.verdicts = judge_run(run)
     measured = drills.conclude(run)
     assert measured.verdicts.left_out
-    assert exit_code(*anew.outcomes) == exit_code(*measured.outcomes) == 1
+    assert exit_code(anew.outcome) == exit_code(measured.outcome) == 1
 
 
 def test_what_was_lost_and_left_is_kept_of_each_drill(summarize, make_drill):
