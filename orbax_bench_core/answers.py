@@ -8,9 +8,17 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from orbax_bench_core.analysis import async_study, recovery, soak
-from orbax_bench_core.analysis.best import Best, best_line
-from orbax_bench_core.analysis.verdicts import VerdictReport, headline, judge_point
+from orbax_bench_core import document as doc
+from orbax_bench_core import pages
+from orbax_bench_core.analysis import async_study, recovery, releases, soak
+from orbax_bench_core.analysis.best import Best, best, best_document, best_line
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    headline,
+    judge_point,
+    judge_run,
+    verdicts_document,
+)
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel, names_in, read_json
@@ -22,18 +30,34 @@ Found = TypeVar("Found", bound=ResultModel)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answer(Generic[Found]):
-    """One question that a run may answer."""
+    """One question that a run may answer: its data, its view, and where both lie."""
 
-    name: str  # of its files: its data are `<name>.json`
-    model: type[Found]  # of its data
-    headline: Callable[[Found], str]  # what was found, in a sentence
-    page: str  # file that shows it to people
-    decides: bool = True  # whether its outcome is that of the run
+    name: str  # of its files: `<name>.json` has the data, `<name>.html` and `<name>.md` show them
+    shows: str  # what these show, for a list of files
+    model: type[Found]  # of the data
+    document: Callable[[Found, str], pages.Document | doc.Document]  # shows them; of a directory
+    headline: Callable[[Found], pages.Callout]  # what was found, in a sentence
+    # makes the data from the records of a run, with options of its own; None if it takes several
+    answer: Callable[..., Found] | None = None
+    more: tuple[str, ...] = ()  # further files and folders
+    # whether the report of the run has all of it, rather than pages; it decides nothing then
+    in_report: bool = False
+    linked: bool = True  # whether the report says its headline, and where its page is
 
     @property
     def file(self) -> str:
         """Name of its data in a run directory."""
         return f"{self.name}.json"
+
+    @property
+    def page(self) -> str:
+        """Name of the page that shows it."""
+        return RunFile.REPORT.value if self.in_report else f"{self.name}.html"
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Names of all that is made of its data, of which the first one is its page."""
+        return () if self.in_report else (self.page, f"{self.name}.md", *self.more)
 
     def read(self, run: RunDirectory) -> Found | None:
         """Returns its data; None if a run has none.
@@ -44,29 +68,60 @@ class Answer(Generic[Found]):
         return run.read_result(self.file, self.model)
 
 
-ANSWERS: Final[tuple[Answer[Any], ...]] = (
-    Answer(name="verdicts", model=VerdictReport, headline=headline, page="verdicts.html"),
-    Answer(
-        name="soak",
-        model=soak.Soak,
-        headline=lambda found: soak.headline(found).text,
-        page="soak.html",
-    ),
-    Answer(
-        name="recovery",
-        model=recovery.Recovery,
-        headline=lambda found: recovery.headline(found).text,
-        page="recovery.html",
-    ),
-    Answer(
-        name="async_study",
-        model=async_study.AsyncStudy,
-        headline=lambda found: async_study.headline(found).text,
-        page="async_study.html",
-    ),
-    Answer(name="best", model=Best, headline=best_line, page=RunFile.REPORT, decides=False),
+VERDICTS: Final = Answer(
+    name="verdicts",
+    shows="the verdicts of its comparison",
+    model=VerdictReport,
+    answer=lambda run: judge_run(run.directory),
+    document=lambda found, _: verdicts_document(found),
+    headline=lambda found: pages.Callout("", headline(found)),
+    more=("verdicts", "junit.xml"),
+    linked=False,  # a report is written before its run is judged
 )
-"""Every answer; of those that a run has the first one is its state."""
+SOAK: Final = Answer(
+    name="soak",
+    shows="growth of memory over many saves",
+    model=soak.Soak,
+    answer=soak.soak_of,
+    document=soak.soak_document,
+    headline=soak.headline,
+)
+RECOVERY: Final = Answer(
+    name="recovery",
+    shows="recovery from kills",
+    model=recovery.Recovery,
+    answer=recovery.recovery_of,
+    document=recovery.recovery_document,
+    headline=recovery.headline,
+)
+ASYNC_STUDY: Final = Answer(
+    name="async_study",
+    shows="saves in the background beside saves that block",
+    model=async_study.AsyncStudy,
+    answer=lambda run: async_study.async_study(
+        run, async_study.ParameterCounter(run.info.suite_file)
+    ),
+    document=lambda found, _: async_study.study_document(found),
+    headline=async_study.headline,
+)
+BISECT: Final = Answer(
+    name="bisect",
+    shows="the first bad release",
+    model=releases.ReleaseSearch,
+    document=releases.search_document,
+    headline=releases.headline,
+)
+BEST: Final = Answer(
+    name="best",
+    shows="the choice of options",
+    model=Best,
+    answer=lambda run, **options: best(str(run.directory.root), **options),
+    document=lambda found, _: best_document(found),
+    headline=lambda found: pages.Callout("", best_line(found)),
+    in_report=True,
+)
+ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BISECT, BEST)
+"""All answers; the first one that a run has is what it is about."""
 
 
 class RunState(NamedTuple):
@@ -82,20 +137,20 @@ class RunState(NamedTuple):
 def state_of(run: RunDirectory, info: RunInfo) -> RunState:
     """Returns the state of a run: the first of its answers, or how far it came."""
     names, unread = set(names_in(run.root)), list[str]()
-    outcome, page = _unanswered(run, info), str(RunFile.REPORT)
+    outcome, page = _unanswered(run, info), RunFile.REPORT.value
     answer = "no repeat has passed" if outcome.word == "failed" else ""
     for each in ANSWERS:
         try:
-            found = each.read(run) if each.file in names else None
+            found: Any = each.read(run) if each.file in names else None
         except UserError as failure:
             unread.append(str(failure))
             continue
         if found is not None:
-            if each.decides:
+            if not each.in_report:
                 outcome = dataclasses.replace(
                     found.outcome, word=found.outcome.word or outcome.word
                 )
-            answer, page = each.headline(found), each.page
+            answer, page = each.headline(found).text, each.page
             break
     pages = tuple(each.page for each in ANSWERS if each.page in names)
     return RunState(outcome, answer, page, pages, tuple(unread))

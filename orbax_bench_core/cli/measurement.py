@@ -231,7 +231,7 @@ class Reporter:
         for part in what.split("\n") if isinstance(what, str) else (what,):
             show(part, self._console, details=self._flags.details)
 
-    def answer(self, found: BaseModel, document: pages.Document, page: str) -> None:
+    def answer(self, found: BaseModel, document: pages.Document | Document, page: str) -> None:
         """Prints an answer on standard output: as JSON and nothing else, or for people."""
         how = {"as_json": self._flags.as_json, "details": self._flags.details}
         show_answer(found, document, page, **how)

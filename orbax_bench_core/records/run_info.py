@@ -177,8 +177,5 @@ class RunFile(enum.StrEnum):
     HOST_LIMITS = "limits_of_hosts.json"
     LIMITS = "limits.json"
     METRICS = "metrics.json"
-    RECOVERY = "recovery.json"
     REPORT = "report.html"
-    SOAK = "soak.json"
-    STUDY = "async_study.json"
     VERDICTS = "verdicts.json"

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from orbax_bench_core import execute
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
@@ -24,11 +24,9 @@ from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
 
 if TYPE_CHECKING:
     from orbax_bench_core import pages
-    from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.analysis.verdicts import VerdictReport
+    from orbax_bench_core.answers import Answer
     from orbax_bench_core.document import Document
-
-_Found = TypeVar("_Found")
 
 Show = Callable[["Document | str"], object]
 """Takes a document or a line of the result as soon as it is made."""
@@ -46,7 +44,7 @@ class Conclusion:
     verdicts: VerdictReport | None = None
     lines: tuple[str, ...] = ()  # what a webhook is told where there are no verdicts
     answer: Any = None  # as data
-    document: pages.Document | None = None  # the answer, for people
+    document: pages.Document | Document | None = None  # the answer, for people
     page: str = ""  # where that is as a page
 
 
@@ -98,15 +96,21 @@ class Experiment:
         raise NotImplementedError
 
 
-def answered(run: RunDirectory, publish_answer: Callable[[], _Found]) -> tuple[_Found, RunSummary]:
+def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusion:
     """Publishes an answer, and then the report, which shows it."""
-    from orbax_bench_core.steps.reporting import publish
+    from orbax_bench_core.steps.reporting import publish, publish_answer
 
     try:
-        found = publish_answer()
+        found = publish_answer(run, answer, **options)
     except UserError as nothing:
         raise NothingFound(*nothing.problems) from None
-    return found, publish(run)
+    return Conclusion(
+        outcome=found.outcome.lacking(publish(run).outcome.incomplete),
+        lines=(answer.headline(found).said,),
+        answer=found,
+        document=answer.document(found, str(run.root)),
+        page=f"{run.root}/{answer.page}",
+    )
 
 
 def load_for(

@@ -7,8 +7,8 @@ import dataclasses
 import datetime
 import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 
@@ -22,11 +22,8 @@ from orbax_bench_core.analysis.summary import (
     summarize,
     summary_document,
 )
-from orbax_bench_core.analysis.verdicts import (
-    VerdictReport,
-    verdicts_document,
-    write_verdicts,
-)
+from orbax_bench_core.analysis.verdicts import VerdictReport
+from orbax_bench_core.answers import Answer, Found
 from orbax_bench_core.document import Document, to_html, to_markdown, write_figures
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
@@ -35,20 +32,13 @@ from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
-    from orbax_bench_core.analysis.async_study import AsyncStudy
-    from orbax_bench_core.analysis.recovery import PhaseName, Recovery
-    from orbax_bench_core.analysis.releases import ReleaseSearch
-    from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.exports.tensorboard import EventFiles
 
 _WRITERS: Final = ("matplotlib.figure", "scipy.special", "pyarrow.parquet", "pandas", "jinja2")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
 
 _FILES: Final = {
-    "verdicts.html": "the verdicts of its comparison",
-    "async_study.html": "saves in the background beside saves that block",
-    "soak.html": "growth of memory over many saves",
-    "recovery.html": "recovery from kills",
+    **{each.page: each.shows for each in answers.ANSWERS if each.pages},
     "samples.parquet": "every sample of every repeat",
     "summary.csv": "every metric of every operation, aggregated",
     "best.json": "the choice of options, as data",
@@ -194,43 +184,27 @@ def _answers(run: records.Run, best: Best | None) -> Document | None:
     root, sections = run.directory.root, []
     if best is not None:
         sections.append(best_section(best, str(root)))
-    judged = _judged_soak(run)
-    # They are computed again: there may be more records than the conclusion was drawn from.
-    with contextlib.suppress(UserError):
-        if (root / records.RunFile.RECOVERY).exists():
-            from orbax_bench_core.analysis import recovery
-
-            said = recovery.headline(recovery.recovery_of(run))
-            sections.append(_pointer("Recovery", said, "recovery.html"))
-        if judged is not None:
-            from orbax_bench_core.analysis import soak
-
-            said = soak.headline(soak.soak_of(run, judged.limit_mib))
-            sections.append(_pointer("Soak", said, "soak.html"))
-    found = [section for section in sections if section is not None]
-    if not found:
+    for each in answers.ANSWERS:
+        with contextlib.suppress(UserError):  # one that is damaged, or of another version
+            if each.linked and each.pages and (found := each.read(run.directory)) is not None:
+                sections.append(_pointer(each.name, each.headline(found), each.page))
+    shown = [section for section in sections if section is not None]
+    if not shown:
         return None
     return Document(
         title=run.info.suite_name,
-        elements=tuple(element for section in found for element in section.elements),
-        brief=tuple(element for section in found for element in section.brief or ()),
+        elements=tuple(element for section in shown for element in section.elements),
+        brief=tuple(element for section in shown for element in section.brief or ()),
         escape=False,
     )
 
 
-def _pointer(heading: str, answer: pages.Callout, page: str) -> Document:
+def _pointer(name: str, answer: pages.Callout, page: str) -> Document:
     """Returns the headline of an answer, and a link to its page."""
+    heading = name.replace("_", " ").capitalize()
     said = doc.Callout(doc.Span(answer.word, answer.role), answer.text)
     more = doc.Paragraph(("Figures and explanations: ", doc.Span(page, href=page)), "dim")
     return Document(title=heading, elements=(doc.Heading(heading), said, more), brief=(said,))
-
-
-def _judged_soak(run: records.Run) -> Soak | None:
-    if not (run.directory.root / records.RunFile.SOAK).exists():
-        return None
-    from orbax_bench_core.analysis.soak import Soak
-
-    return run.directory.read_result(records.RunFile.SOAK, Soak)
 
 
 def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> records.RunInfo:
@@ -246,79 +220,41 @@ def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> rec
 
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` with its plots, and `junit.xml`."""
-    write_verdicts(run, verdicts)
-    document, page = verdicts_document(verdicts), run.root / "verdicts.html"
-    files.refuse_links(run.root / "verdicts", run.root)
-    write_figures(document, run.root / "verdicts")
-    markdown = to_markdown(document, figures="verdicts")
-    files.write_atomically(run.root / "verdicts.md", markdown.encode())
-    files.write_atomically(page, to_html(document).encode())
+    page = write_answer(run.root, answers.VERDICTS, verdicts)
     files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists() and run.read_info().status != "complete":  # as a report of it has found
         settle(records.Run(run))  # before its digest is noted
-    ManifestWriter(run).note_conclusion(records.RunFile.VERDICTS, baseline=baseline)
+    ManifestWriter(run).note_conclusion(answers.VERDICTS.file, baseline=baseline)
     return page
 
 
-def publish_async_study(directory: records.RunDirectory) -> AsyncStudy:
-    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records."""
-    from orbax_bench_core.analysis.async_study import ParameterCounter, async_study, study_document
+def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> Found:
+    """Answers a question from the records of a run, and writes the answer next to them.
 
-    run = records.Run(directory)
-    study = async_study(run, ParameterCounter(run.info.suite_file))
-    _conclude(directory, records.RunFile.STUDY, study, study_document(study))
-    return study
-
-
-def publish_soak(directory: records.RunDirectory, limit_mib: float) -> Soak:
-    """Writes `soak.json`, `soak.md` and `soak.html` from the records of a run."""
-    from orbax_bench_core.analysis.soak import soak_document, soak_of
-
-    soak = soak_of(records.Run(directory), limit_mib)
-    _conclude(directory, records.RunFile.SOAK, soak, soak_document(soak, str(directory.root)))
-    return soak
-
-
-def publish_recovery(
-    directory: records.RunDirectory, added: Mapping[PhaseName, float] | None = None
-) -> Recovery:
-    """Writes `recovery.json`, `recovery.md` and `recovery.html` from the records."""
-    from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
-
-    found = recovery_of(records.Run(directory), added)
-    document = recovery_document(found, str(directory.root))
-    _conclude(directory, records.RunFile.RECOVERY, found, document)
+    Raises:
+        UserError: The records hold no answer to it.
+    """
+    assert answer.answer is not None, f"{answer.name} is made from several runs"
+    found = answer.answer(records.Run(run), **options)
+    write_answer(run.root, answer, found)
+    ManifestWriter(run).note_conclusion(answer.file)
     return found
 
 
-def publish_search(root: files.AnyPath, search: ReleaseSearch) -> files.AnyPath:
-    """Writes `bisect.json`, `bisect.html` and `bisect.md`."""
-    from orbax_bench_core.analysis.releases import headline, search_document
-
-    content = {**search.model_dump(mode="json"), "answer": headline(search).text}
-    files.write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
-    return _write_pages(root, "bisect", search_document(search, str(root)))
-
-
-def _conclude(
-    directory: records.RunDirectory,
-    file: str,
-    found: files.ResultModel,
-    document: pages.Document,
-) -> None:
-    """Writes a conclusion as data and as pages, and notes what it was made from."""
-    files.write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
-    _write_pages(directory.root, file.removesuffix(".json"), document)
-    ManifestWriter(directory).note_conclusion(file)
-
-
-def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> files.AnyPath:
-    """Writes `<name>.html` and `<name>.md`, and returns the page."""
-    page = root / f"{name}.html"
-    files.write_atomically(root / f"{name}.md", pages.to_markdown(document).encode())
-    files.write_atomically(page, pages.to_html(document).encode())
+def write_answer(root: files.AnyPath, answer: Answer[Found], found: Found) -> files.AnyPath:
+    """Writes an answer as data, as Markdown and as a page, and returns the page."""
+    files.write_atomically(root / answer.file, found.model_dump_json(indent=1).encode())
+    document, page = answer.document(found, str(root)), root / answer.page
+    if isinstance(document, pages.Document):
+        markdown, html = pages.to_markdown(document), pages.to_html(document)
+    else:
+        files.refuse_links(root / answer.name, root)
+        write_figures(document, root / answer.name)
+        markdown, html = to_markdown(document, figures=answer.name), to_html(document)
+    files.write_atomically(root / f"{answer.name}.md", markdown.encode())
+    files.write_atomically(page, html.encode())
     return page
 
 

@@ -10,8 +10,14 @@ from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.document import count
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
-from orbax_bench_core.records import Run, RunDirectory, RunFile
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points, perform
+from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps.experiments import (
+    Conclusion,
+    Experiment,
+    answered,
+    measure_points,
+    perform,
+)
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary
@@ -149,14 +155,10 @@ class Study(Sweep):
 
 def study(run: RunDirectory) -> Conclusion:
     """Concludes what saving in the background saves, from the records of any sweep."""
-    from orbax_bench_core.analysis.async_study import study_document
-    from orbax_bench_core.steps.reporting import publish, publish_async_study
+    from orbax_bench_core.answers import ASYNC_STUDY
 
-    found = publish_async_study(run)
-    publish(run)  # the report links to the study
-    page = f"{run.root}/{RunFile.STUDY.removesuffix('json')}html"
-    document = study_document(found)
-    return Conclusion(outcome=found.outcome, answer=found, document=document, page=page)
+    found = answered(run, ASYNC_STUDY)
+    return dataclasses.replace(found, outcome=found.answer.outcome)
 
 
 def _load_results() -> None:

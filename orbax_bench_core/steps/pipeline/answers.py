@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.best import best as choose
 from orbax_bench_core.analysis.best import best_document
 from orbax_bench_core.analysis.recovery import lacking
 from orbax_bench_core.analysis.soak import LIMIT_MIB, SoakWord
+from orbax_bench_core.answers import ASYNC_STUDY, RECOVERY, SOAK
 from orbax_bench_core.config import explain, parse_suite, read_value, with_overrides
 from orbax_bench_core.errors import UserError, check_amounts, shortened, shown
 from orbax_bench_core.execute import RunSettings
@@ -20,12 +21,12 @@ from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
 from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, file_digest
 from orbax_bench_core.plan import Speeds, StorageOptions, plan_source, plans_document, speeds_of_run
-from orbax_bench_core.records import RunDirectory, RunFile
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.experiments import perform
 from orbax_bench_core.steps.pipeline import outputs
 from orbax_bench_core.steps.point import say
-from orbax_bench_core.steps.reporting import publish, publish_async_study
 from orbax_bench_core.steps.soaking import Drills, SoakGoal, Soaking
+from orbax_bench_core.steps.sweeping import study
 
 _GIB: Final = 2**30
 
@@ -263,19 +264,13 @@ def study_async(output_directory: str) -> outputs.Outputs[None]:
         UserError: There is no run, or it saved no checkpoint in both ways.
     """
     run = RunDirectory(output_directory)
-    found = publish_async_study(run)
-    publish(run)  # the report, which aggregate has written before, links to the study
+    found = study(run).answer
     sizes = [size for series in found.series for size in series.sizes]
     shares = (
         (f"{size.checkpoint} {size.background.point_ids[0]} saved", size.saved.value)
         for size in sizes
     )
-    files = (
-        ("study", "async_study.json", "study"),
-        ("summary", "async_study.md", "study-summary"),
-        ("report", "async_study.html", "study-report"),
-    )
-    named = {output: outputs.StepOutput.of_run(run, name, kind) for output, name, kind in files}
+    named = outputs.conclusion(run, ASYNC_STUDY, "study", data="study")
     named["saved"] = outputs.StepOutput(metadata=bounded_metrics(shares))
     return outputs.Outputs(value=None, named=named)
 
@@ -322,7 +317,7 @@ def soak(
         lock=lock,
     )
     word: SoakWord = found.answer.word
-    named = outputs.conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=word)
+    named = outputs.conclusion(RunDirectory(output_directory), SOAK, verdict=word)
     return outputs.Outputs(value=word, named=named)
 
 
@@ -366,7 +361,7 @@ def recovery(
         say=say,
         lock=lock,
     )
-    named = outputs.conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
+    named = outputs.conclusion(RunDirectory(output_directory), RECOVERY)
     return outputs.Outputs(value=lacking(found.answer), named=named)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 import pydantic
 from etils import epath
 
+from orbax_bench_core.answers import Answer
 from orbax_bench_core.document import Document, to_html, to_markdown
 from orbax_bench_core.errors import UserError, may_pass, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing, detect_cluster
@@ -192,15 +193,20 @@ def write_answer(
     return named
 
 
-def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, StepOutput]:
-    """Returns the files of a conclusion that was written into a run directory."""
-    name = file.removesuffix(".json")
+def conclusion(
+    run: RunDirectory, answer: Answer[Any], kind: str = "", *, data: str = "answer", **more: str
+) -> dict[str, StepOutput]:
+    """Returns the files of an answer that was written into a run directory.
+
+    `data` is the output that has its data, and `kind` what they are called; by default its name.
+    """
+    kind = kind or answer.name
     kinds = (
-        ("answer", file, name),
-        ("summary", f"{name}.md", f"{name}-summary"),
-        ("report", f"{name}.html", f"{name}-report"),
+        (data, answer.file, kind),
+        ("summary", f"{answer.name}.md", f"{kind}-summary"),
+        ("report", answer.page, f"{kind}-report"),
     )
-    return {output: StepOutput.of_run(run, path, kind, more=more) for output, path, kind in kinds}
+    return {output: StepOutput.of_run(run, path, what, more=more) for output, path, what in kinds}
 
 
 class NotPassed(Exception):
