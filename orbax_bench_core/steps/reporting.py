@@ -14,7 +14,7 @@ import pydantic
 
 from orbax_bench_core import answers, files, limits, pages, records
 from orbax_bench_core import document as doc
-from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section, read_best
+from orbax_bench_core.analysis.best import Best, Observer, best_of, best_section
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -98,7 +98,8 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     directory.clear_abandoned(run.info.expansion.points)
     info = settle(run, lacking)
     first, extra = next(run.records(), None), limits_of(directory, info, summary)
-    answer = _answers(run, _publish_best(run, best_of(info, observer)))
+    _publish_best(directory, best_of(info, observer))
+    answer = answer_of(directory)
     noted, beside = _with_retries(info, directory), _beside(directory, info)
     document = summary_document(noted, summary, first, extra, answer, beside)
     files.write_atomically(root / "report.md", to_markdown(document).encode())
@@ -147,14 +148,13 @@ def _publish_tables(
     return summary, lacking
 
 
-def _publish_best(run: records.Run, best: Best) -> Best:
-    """Writes `best.json` where there is anything to choose, and returns what was found."""
-    path = run.directory.root / records.RunFile.BEST
+def _publish_best(run: RunDirectory, best: Best) -> None:
+    """Writes `best.json` where there is anything to choose."""
+    path = run.root / answers.BEST.file
     if best.cases:
         files.write_atomically(path, best.model_dump_json(indent=1).encode())
     else:
         path.unlink(missing_ok=True)
-    return best
 
 
 def _beside(directory: records.RunDirectory, info: records.RunInfo) -> dict[str, str]:
@@ -175,24 +175,21 @@ def _medians(summary: RunSummary) -> dict[str, float]:
     }
 
 
-def answer_of(directory: records.RunDirectory) -> Document | None:
+def answer_of(run: RunDirectory) -> Document | None:
     """Returns the text above a run's tables: options to take, drills, a soak; or None."""
-    return _answers(records.Run(directory), read_best(directory))
-
-
-def _answers(run: records.Run, best: Best | None) -> Document | None:
-    root, sections = run.directory.root, []
-    if best is not None:
-        sections.append(best_section(best, str(root)))
+    sections = []
+    with contextlib.suppress(UserError):
+        if (best := answers.BEST.read(run)) is not None:
+            sections.append(best_section(best, str(run.root)))
     for each in answers.ANSWERS:
         with contextlib.suppress(UserError):  # one that is damaged, or of another version
-            if each.linked and each.pages and (found := each.read(run.directory)) is not None:
+            if each.linked and each.pages and (found := each.read(run)) is not None:
                 sections.append(_pointer(each.name, each.headline(found), each.page))
     shown = [section for section in sections if section is not None]
     if not shown:
         return None
     return Document(
-        title=run.info.suite_name,
+        title=run.read_info().suite_name,
         elements=tuple(element for section in shown for element in section.elements),
         brief=tuple(element for section in shown for element in section.brief or ()),
         escape=False,

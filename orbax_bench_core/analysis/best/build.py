@@ -28,7 +28,7 @@ from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
 from orbax_bench_core.document import count, num_bytes
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
+from orbax_bench_core.records import Run, RunDirectory, RunInfo
 
 
 def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = None) -> model.Best:
@@ -105,11 +105,6 @@ def best_of(
             case for name, points in grouped.items() if (case := case_of(name, points, asked))
         ),
     )
-
-
-def read_best(directory: RunDirectory) -> model.Best | None:
-    """Returns the findings of a run's report, or None if there is no such file."""
-    return directory.read_result(RunFile.BEST, model.Best)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

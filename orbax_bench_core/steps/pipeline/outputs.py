@@ -277,3 +277,21 @@ def _end(error: Exception, code: int) -> None:
     for line in error.said if isinstance(error, UserError) else [presentable(str(error))]:
         print(f"{ENDED}{line}", flush=True)
     raise SystemExit(int(code)) from None
+
+
+def as_component(name: str, given: Mapping[str, Any], **more: Any) -> Any:
+    """Runs a step as the body of its component, and returns what the component returns.
+
+    Args:
+        name: The step.
+        given: The inputs of the component and its artifacts, by name: the step takes those that it
+            has a parameter for, of an artifact its path.
+        **more: What the step takes in place of these.
+    """
+    from orbax_bench_core.steps import pipeline
+
+    with ErrorsAsMessages():
+        step = getattr(pipeline, name)
+        known = inspect.signature(step).parameters
+        taken = {key: getattr(each, "path", each) for key, each in given.items() if key in known}
+        return step(**{**taken, **more}).into(**given)
