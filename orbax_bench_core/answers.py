@@ -56,8 +56,8 @@ class Answer(Generic[Found]):
 
     @property
     def pages(self) -> tuple[str, ...]:
-        """Names of all that is made of its data, of which the first one is its page."""
-        return () if self.in_report else (self.page, f"{self.name}.md", *self.more)
+        """Names of all that is made of its data."""
+        return () if self.in_report else (f"{self.name}.md", self.page, *self.more)
 
     def read(self, run: RunDirectory) -> Found | None:
         """Returns its data; None if a run has none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import needs, replicas
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, MeasuringOptions
 from orbax_bench_core.benchmarks.support.replicas import own_replica, verify_replicas
@@ -21,18 +21,18 @@ _MEMORY_LIMIT_BYTES = 2**30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultisliceBroadcastOptions(authoring.BenchmarkOptions):
+class MultisliceBroadcastOptions(interface.BenchmarkOptions):
     """Options of `multislice_broadcast`.
 
     Attributes:
         replica_axis_index: Index of the mesh axis along which replicas lie.
     """
 
-    replica_axis_index: authoring.Sweepable[int] = 0
+    replica_axis_index: interface.Sweepable[int] = 0
 
 
-@authoring.benchmark_options(MultisliceBroadcastOptions)
-class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptions]):
+@interface.benchmark_options(MultisliceBroadcastOptions)
+class MultisliceBroadcast(interface.BenchmarksGenerator[MultisliceBroadcastOptions]):
     """Measures `broadcast_array`: the arrays of the first replica go to all others.
 
     It needs several processes. One broadcast takes 1 GiB of a device's
@@ -41,8 +41,8 @@ class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptio
     """
 
     def test_fn(
-        self, context: authoring.TestContext[MultisliceBroadcastOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[MultisliceBroadcastOptions]
+    ) -> interface.TestResult:
         """Runs one broadcast."""
         import jax
         from orbax.checkpoint._src.multihost import multihost, multislice
@@ -75,7 +75,7 @@ class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptio
                 jax.block_until_ready(arrived)
         restored = jax.tree.unflatten(structure, arrived)
         verify_replicas(context, restored)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any:
@@ -106,15 +106,15 @@ class SnapshotterOptions(BoundedOptions, MeasuringOptions):
         num_savings: How often to do both.
     """
 
-    num_scale_down_slices: authoring.Sweepable[int] = 1
-    num_scale_up_slices: authoring.Sweepable[int] = 2
-    num_savings: authoring.Sweepable[int] = 1
+    num_scale_down_slices: interface.Sweepable[int] = 1
+    num_scale_up_slices: interface.Sweepable[int] = 2
+    num_savings: interface.Sweepable[int] = 1
 
     least = {"num_scale_down_slices": 1, "num_scale_up_slices": 1, "num_savings": 1}
 
 
-@authoring.benchmark_options(SnapshotterOptions)
-class Snapshotter(authoring.BenchmarksGenerator[SnapshotterOptions]):
+@interface.benchmark_options(SnapshotterOptions)
+class Snapshotter(interface.BenchmarksGenerator[SnapshotterOptions]):
     """Measures `save`, `load_scale_down`, `save_scale_down_state` and `load_scale_up`.
 
     The first two take a snapshot on many slices and load it onto few, the others the reverse. It
@@ -123,31 +123,31 @@ class Snapshotter(authoring.BenchmarksGenerator[SnapshotterOptions]):
     per device of a slice, float32. What was loaded is checked outside the clock.
     """
 
-    def test_fn(self, context: authoring.TestContext[SnapshotterOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[SnapshotterOptions]) -> interface.TestResult:
         """Takes snapshots and loads them."""
         metrics, options = Metrics(), context.options
         needs.require_one_process(_SNAPSHOTTER)
         few, many = options.num_scale_down_slices, options.num_scale_up_slices
         slices = _slices(context.mesh)
         if len(slices) < max(few, many):
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 f"{_SNAPSHOTTER} needs {max(few, many)} slices of devices, as on Pathways; there "
                 f"{'is' if len(slices) == 1 else 'are'} {len(slices)} here: add a mesh_config "
                 "whose first axis counts slices, or ask for fewer"
             )
-        authoring.optional_module("pathwaysutils", "pathways", _SNAPSHOTTER)
+        interface.optional_module("pathwaysutils", "pathways", _SNAPSHOTTER)
         kind = needs.require_orbax_module(
             "experimental.v1._src.training.pathways.snapshotter", _SNAPSHOTTER
         ).Snapshotter
         for step in range(options.num_savings):
             _snapshot(metrics, context, kind, step, slices, sizes=(many, few))
             _snapshot(metrics, context, kind, step, slices, sizes=(few, many))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _snapshot(
     metrics: Metrics,
-    context: authoring.TestContext[SnapshotterOptions],
+    context: interface.TestContext[SnapshotterOptions],
     kind: Any,
     step: int,
     slices: Slices,
@@ -207,7 +207,7 @@ _DISPATCHERS = "multihost_dispatchers"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultihostDispatchersOptions(authoring.BenchmarkOptions):
+class MultihostDispatchersOptions(interface.BenchmarkOptions):
     """Options of `multihost_dispatchers`.
 
     Attributes:
@@ -215,16 +215,16 @@ class MultihostDispatchersOptions(authoring.BenchmarkOptions):
         device_count: How many devices `dispatch_with_dummy_result_array` runs on; null takes all.
     """
 
-    use_colocated: authoring.Sweepable[bool] = True
-    device_count: authoring.Sweepable[int | None] = None
+    use_colocated: interface.Sweepable[bool] = True
+    device_count: interface.Sweepable[int | None] = None
 
     def is_valid(self) -> bool:
         """There is only one dispatcher."""
         return self.use_colocated
 
 
-@authoring.benchmark_options(MultihostDispatchersOptions)
-class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOptions]):
+@interface.benchmark_options(MultihostDispatchersOptions)
+class MultihostDispatchers(interface.BenchmarksGenerator[MultihostDispatchersOptions]):
     """Measures three kinds of dispatch, each until its result is ready.
 
     `dispatch_without_result_specs` sends the array of the checkpoint_config called `array` and gets
@@ -234,13 +234,13 @@ class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOpt
     """
 
     def test_fn(
-        self, context: authoring.TestContext[MultihostDispatchersOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[MultihostDispatchersOptions]
+    ) -> interface.TestResult:
         """Dispatches three times."""
         import jax
 
         metrics, options = Metrics(), context.options
-        authoring.optional_module("cloudpickle", "pathways", _DISPATCHERS)
+        interface.optional_module("cloudpickle", "pathways", _DISPATCHERS)
         dispatchers = needs.require_orbax_module("_src.multihost.dispatchers", _DISPATCHERS)
         array = jax.block_until_ready(needs.require_leaf(context, "array", _DISPATCHERS))
         dispatcher = dispatchers.ColocatedPythonDispatcher()
@@ -259,7 +259,7 @@ class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOpt
             returned = dispatcher.dispatch(_same, input_arrays=array, result_specs=specs)
             jax.block_until_ready(returned)
         context.verify({**context.pytree, "array": returned})
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _devices(count: Any) -> list[Any]:
@@ -267,7 +267,7 @@ def _devices(count: Any) -> list[Any]:
 
     devices = jax.devices()
     if count is not None and not 1 <= count <= len(devices):
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"device_count: {count} needs that many devices; {len(devices)} are here"
         )
     return devices[:count]
@@ -285,4 +285,4 @@ def _check_done(done: Any) -> None:
     import numpy as np
 
     if not all(np.asarray(shard.data).item() for shard in done.addressable_shards):
-        raise authoring.VerificationError("a dispatched function did not report that it had run")
+        raise interface.VerificationError("a dispatched function did not report that it had run")

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.authoring import Killed
 from orbax_bench_core.execute.hosts import Host, HostLost, Inbox, WorkerDied, WorkerHandle, stop_all
 from orbax_bench_core.execute.liveness import PATIENCE, Judgement, Liveness, Patience, Pulse
+from orbax_bench_core.interface import Killed
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.records import ErrorInfo

@@ -11,13 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from orbax_bench_core import records, sweep
-from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm, EnvironmentConfig
 from orbax_bench_core.execute.drill import Kill
 from orbax_bench_core.execute.group import CannotRecord, HostFailed, WorkerGroup
 from orbax_bench_core.execute.hosts import Host
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.session import Progress, Retry, Session
+from orbax_bench_core.interface import Drill, Killed
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.leases import LeaseLost
 from orbax_bench_core.records import ErrorInfo, Repeat

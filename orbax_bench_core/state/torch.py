@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.interface import UnmetNeed
 from orbax_bench_core.state.tree import named_leaves
 
 if TYPE_CHECKING:

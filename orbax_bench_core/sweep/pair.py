@@ -16,8 +16,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from orbax_bench_core import config
-from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
+from orbax_bench_core.interface import BenchmarkOptions
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.catalog import short_name
 from orbax_bench_core.sweep.options import (

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import records
-from orbax_bench_core.authoring import Drill
 from orbax_bench_core.config import Arm, HostMemory
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.interface import Drill
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import UNKNOWN, storage_provenance
 from orbax_bench_core.sweep import Placement, SweepEntry, SweepPoint, side
