@@ -176,7 +176,7 @@ class Comparison(Experiment):
         if known := standing(verdicts, str(run.root)):
             self.show(known.said)
         self.show(f"Page: {page}")
-        return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+        return Conclusion(outcome=verdicts.outcome, verdicts=verdicts)
 
 
 def _reach(point: PointVerdict, gate: GateConfig, more: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core import environments, provenance
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.steps import Comparison, Conclusion
 from tests.support.shown import assert_accepted, next_command
 
@@ -50,7 +50,7 @@ def compared(monkeypatch):
         found.append((session.suite.suite, str(session.directory.root)))
 
     def conclude(self, run):
-        return Conclusion(outcomes=(Ending(word="REGRESSION"),))
+        return Conclusion(outcome=Outcome(word="REGRESSION"))
 
     monkeypatch.setattr(Comparison, "measure", measure)
     monkeypatch.setattr(Comparison, "conclude", conclude)

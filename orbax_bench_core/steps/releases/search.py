@@ -358,7 +358,7 @@ class Upgrading(Comparison):
         """Writes the reports, and shows the verdicts, the releases and what to do about them."""
         found = super().conclude(run)
         self.show(f"{PACKAGE} {self._old} and {self._new}, through {self._through}")
-        if any(each.word == "REGRESSION" for each in found.outcomes):
+        if found.outcome.word == "REGRESSION":
             ends = ("--package", PACKAGE, "--good", self._old, "--bad", self._new)
             both = (each for requirement in self.also for each in ("--with", requirement))
             place = f"{run.root}-bisect"
