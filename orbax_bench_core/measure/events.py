@@ -43,7 +43,8 @@ def _group(namespace: str, prefix: str, kind: _Type, *rows: _Row) -> Iterator[Me
 _SAVE = (
     *_group(
         "2_save_breakdown", "/jax/orbax/write/", _SPENT,
-        ("blocking_s", "blocking_duration_secs", "The caller waits for a synchronous save"),
+        ("blocking_s", "blocking_duration_secs",
+         "Blocking part of a synchronous save; v1 `save` waits for the rest as well"),
         ("total_s", "total_duration_secs", "Synchronous save, to the committed checkpoint"),
         ("async_blocking_s", "async/blocking_duration_secs", "blocking_async_s by its new name"),
         ("async_total_s", "async/total_duration_secs", "total_async_s by its new name"),
@@ -63,7 +64,7 @@ _SAVE = (
         ("blocking_tree_map_s", "blocking_tree_map_duration_secs", "Save requests are prepared"),
         ("blocking_val_s", "blocking_val_duration_secs", "The checkpoint manager validates a save"),
         ("blocking_wait_prev_s", "blocking_wait_prev_duration_secs",
-         "The caller waits for the previous save"),
+         "Wait for the previous save, also one that the caller asked for before this save"),
         ("background_s", "background_duration_secs", "Background thread of a save, from its start"),
         ("background_finalize_s", "background_finalize_secs", "Commit in the background"),
         ("background_item_finalize_s", "background_item_finalize_secs", "One item is finalized"),
@@ -78,7 +79,8 @@ _SAVE = (
     ),
     *_group(
         "2_save_breakdown", "/jax/checkpoint/write/", _SPENT,
-        ("blocking_async_s", "async/blocking_duration_secs", "The caller waits for an async save"),
+        ("blocking_async_s", "async/blocking_duration_secs",
+         "Blocking part of an async save, without the removal of old steps"),
         ("total_async_s", "async/total_duration_secs", "Async save, to the committed checkpoint"),
         ("metadata_write_s", "async/metadata_write_duration_secs", "Tree metadata is written"),
         ("commit_s", "async/commit_duration_sec", "Background writes of array data"),
@@ -107,8 +109,9 @@ _SAVE = (
 _LOAD = (
     *_group(
         "3_load_breakdown", "/jax/orbax/read/", _SPENT,
-        ("blocking_s", "blocking_duration_secs", "The caller waits for a synchronous load"),
-        ("blocking_async_s", "async/blocking_duration_secs", "The caller waits for an async load"),
+        ("blocking_s", "blocking_duration_secs",
+         "Preparation of a synchronous load; the caller waits for all of it, total_s"),
+        ("blocking_async_s", "async/blocking_duration_secs", "Preparation of an async load"),
         ("total_s", "total_duration_secs", "Synchronous load"),
         ("total_async_s", "async/total_duration_secs", "Async load, to its end"),
         ("worker_io_s", "worker/total_duration_secs", "This host reads its arrays"),
@@ -118,6 +121,13 @@ _LOAD = (
         ("primary_deserialization_s", "primary_replica_deserialization_duration_secs",
          "The primary replica reads its arrays"),
         ("broadcast_s", "broadcast_duration_secs", "Arrays go to the other replicas"),
+    ),
+    *_group(
+        "3_load_breakdown", "/orbax/emergency/checkpoint/read/", _SPENT,
+        ("emergency_broadcast_s", "broadcast_duration_secs",
+         "Emergency manager: arrays go to the other slices"),
+        ("emergency_transfer_s", "transfer_global_shard_duration_secs",
+         "Emergency manager: shards go to the hosts that need them"),
     ),
     *_group(
         "3_load_breakdown", "/jax/orbax/read/", _COUNT,
@@ -255,7 +265,13 @@ BY_EVENT = {metric.event: metric for metric in METRICS}
 
 Kind = Literal["duration", "scalar", "occurrence"]
 
-_PREFIXES = ("/jax/orbax/", "/jax/checkpoint/", "/jax/compilation_cache/", "/jax/core/compile/")
+_PREFIXES = (
+    "/jax/orbax/",
+    "/jax/checkpoint/",
+    "/jax/compilation_cache/",
+    "/jax/core/compile/",
+    "/orbax/",  # of emergency managers
+)
 # Moments in epoch milliseconds: no quantity that could be summed, averaged or compared.
 _MOMENT = re.compile(r"/(\w+_)?(start|end)_time$")
 _DURATION = re.compile(r"(_secs?|duration)$")
@@ -304,7 +320,12 @@ def metric_of(kind: Kind, event: str) -> Metric:
     known = BY_EVENT.get(event)
     if known is not None:
         return known
-    return _other(_OTHER + event.removeprefix("/jax/").replace("/", "_"), kind, event)
+    return _other(_OTHER + event.removeprefix("/jax").strip("/").replace("/", "_"), kind, event)
+
+
+def event_metric(kind: Kind, event: str) -> Metric | None:
+    """The metric of any event; None for one of others, and for a moment."""
+    return metric_of(kind, event) if is_metric(kind, event) else None
 
 
 def resolve(name: str) -> Metric | None:

@@ -1,0 +1,241 @@
+"""What is wrong with a recorded job, the cause that matters most first."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orbax_bench_core import pages
+from orbax_bench_core.analysis.recording import figures, model
+from orbax_bench_core.analysis.recording.reading import Operation, Recording
+
+_MATTERS: Final = 0.01
+"""Share of the time below which a cost is not called wrong."""
+_FEWEST_SAVES: Final = 8
+"""Saves that a host must be slowest in, or more."""
+_MOST_TIMES: Final = 0.8
+"""Share of the saves in which it must be."""
+_SLOWER: Final = 1.5
+"""How many times the others a slow host takes."""
+_WAITING: Final = 0.3
+"""Share of the blocked time from which waiting for the save before is its cause."""
+_FEWEST_USUAL: Final = 5
+_NAMED: Final = 3
+_INTERFERES: Final = 1.05
+
+
+def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Finding, ...]:
+    """Returns what is wrong; `found` has the figures of the same recording."""
+    rules = (
+        _failed(recording),
+        _cut_off(recording),
+        _stalled(recording),
+        _leaking(found),
+        _slow_host(recording, found),
+        _waiting(recording, found),
+        _slower_steps(found),
+    )
+    return tuple(itertools.chain.from_iterable(rules))
+
+
+def _failed(recording: Recording) -> Iterator[model.Finding]:
+    failed = [one for one in recording.saves if one.fate == "failed"]
+    if not failed:
+        return
+    first = failed[0]
+    told = "in the background, and the job was never told"
+    if first.told_s is not None:
+        later = f"in the background, and the job was told {pages.seconds(first.told_s)} later"
+        told = later if first.background else "in the call"
+    of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
+    went_on = [one for one in recording.saves if one.first.t > first.first.t]
+    after = "; the job went on and saved again" if went_on else ""
+    yield model.Finding(
+        kind="failed",
+        text=f"{of}, {_steps(failed)}: {first.error or 'without a word'}; it failed {told}{after}",
+        advice="these steps have no checkpoint: correct the cause, and let the loop see exceptions "
+        "of `save` and `wait_until_finished`",
+    )
+
+
+def _cut_off(recording: Recording) -> Iterator[model.Finding]:
+    cut = [one for one in recording.saves if one.fate == "cut off"]
+    if not cut:
+        return
+    last = cut[-1]
+    before = [one for one in recording.saves if one.is_whole and one.life <= last.life]
+    kept = f"; the last checkpoint before is {_steps(before[-1:])}" if before else ""
+    ended = recording.lives[last.life].is_closed
+    how = "the process ended" if ended else "the process was gone, as after a kill,"
+    yield model.Finding(
+        kind="cut off",
+        text=f"{pages.count(len(cut), 'save')} never committed, {_steps(cut)}: {how} while "
+        f"{'they' if len(cut) > 1 else 'it'} went on{kept}",
+        advice="wait for the last save before the job ends (`wait_until_finished`); after a kill, "
+        "a job goes on from the checkpoint before",
+    )
+
+
+def _stalled(recording: Recording) -> Iterator[model.Finding]:
+    whole = [one for one in recording.saves if one.is_whole]
+    for part, name in ((_call, "blocked training for"), (_behind, "went on in the background for")):
+        values = [part(one) for one in whole]
+        if len(values) < _FEWEST_USUAL:
+            return
+        limit = stall_limit(values)
+        stalls = [one for one in whole if part(one) > limit]
+        if not stalls:
+            continue
+        longest = max(stalls, key=part)
+        usual = [one for one in whole if one not in stalls]
+        phase = _phase_of(longest, usual)
+        yield model.Finding(
+            kind="stalled",
+            text=f"{pages.count(len(stalls), 'save')} of {len(whole)} stalled: that of "
+            f"{_steps([longest])} {name} {pages.seconds(part(longest))}, usually it is "
+            f"{pages.seconds(statistics.median(values))}{phase}",
+            advice="look at the storage and the host at that time; `orbax-bench limits DIR` "
+            "measures what the storage can do",
+        )
+        return
+
+
+def stall_limit(values: Sequence[float]) -> float:
+    """Returns the seconds from which an operation is a stall, as the recorder has them."""
+    ranked = sorted(values)
+    return max(5 * statistics.median(ranked), 3 * ranked[int(0.9 * (len(ranked) - 1))]) + 1.0
+
+
+def _leaking(found: model.Diagnosis) -> Iterator[model.Finding]:
+    leaks = [kept for kept in found.kept if kept.word == "LEAK" and kept.per_save is not None]
+    if not leaks:
+        return
+    most = max(leaks, key=lambda kept: kept.per_save or 0.0)
+    assert most.per_save is not None and most.low is not None and most.high is not None
+    on = f"host {most.host}" if found.hosts > 1 else "the process"
+    hosts = f", as {pages.count(len(leaks) - 1, 'other')} do" if len(leaks) > 1 else ""
+    what = "device memory" if most.level == "device" else "memory"
+    yield model.Finding(
+        kind="leak",
+        text=f"{on} keeps {pages.digits(most.per_save)} MiB of {what} of each save "
+        f"({pages.digits(most.low)} to {pages.digits(most.high)} MiB, {most.saves} saves){hosts}",
+        advice="`orbax-bench soak` tells whether Orbax alone keeps it, with a suite that "
+        "reproduces the checkpoint",
+    )
+
+
+def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:
+    rows = []
+    for one in recording.saves:
+        own = {host: part.own_s for host, part in one.parts.items() if part.own_s is not None}
+        if one.is_whole and len(own) > 1 and len(own) == len(one.parts):
+            rows.append((one, {host: value or 0.0 for host, value in own.items()}))
+    if len(rows) < _FEWEST_SAVES:
+        return
+    slowest = [max(own, key=own.__getitem__) for _, own in rows]
+    host = statistics.mode(slowest)
+    clear = 0
+    excess, others_s = [], []
+    for _, own in rows:
+        others = statistics.median([value for each, value in own.items() if each != host])
+        clear += own[host] > _SLOWER * others
+        excess.append(own[host] - others)
+        others_s.append(others)
+    cost = sum(max(0.0, value) for value in excess) / (found.seconds or 1.0)
+    if clear < _MOST_TIMES * len(rows) or cost < _MATTERS:
+        return
+    phase = _excess_phase([one for one, _ in rows], host)
+    node = next((each.node for each in found.per_host if each.host == host), "")
+    mine = statistics.median(own[host] for _, own in rows)
+    yield model.Finding(
+        kind="slow host",
+        text=f"host {host} ({node}) is slowest in {slowest.count(host)} of {len(rows)} saves: it "
+        f"writes for {pages.seconds(mine)}, the others for "
+        f"{pages.seconds(statistics.median(others_s))}{phase}",
+        advice="each save ends with its slowest host: compare its disk, network and neighbours "
+        "with those of another one",
+    )
+
+
+def _waiting(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:
+    if found.calls is None or found.waits is None or not found.seconds:
+        return
+    waited = found.waits.total
+    if waited < _WAITING * found.calls.total or waited < _MATTERS * found.seconds:
+        return
+    going = [one.first for one in recording.saves if one.is_whole]
+    ends = sorted((part.total_s or 0.0) - part.waited_s for part in going)
+    enough = ends[int(0.9 * (len(ends) - 1))]
+    minute = 60 / found.seconds
+    yield model.Finding(
+        kind="waiting",
+        text=f"saves block {pages.seconds(minute * found.calls.total)} of each 60 s; "
+        f"{pages.seconds(minute * waited)} of it is waiting for the previous save",
+        advice=f"save no more often than every {pages.seconds(enough)}, or make the background "
+        "part faster",
+    )
+
+
+def _slower_steps(found: model.Diagnosis) -> Iterator[model.Finding]:
+    steps = found.steps
+    if steps is None or steps.ratio is None or steps.low is None or steps.lost_s is None:
+        return
+    lost = steps.lost_s * found.committed / (found.seconds or 1.0)
+    if steps.low < _INTERFERES or lost < _MATTERS:
+        return
+    yield model.Finding(
+        kind="slower steps",
+        text=f"steps next to a background save take "
+        f"{pages.change(steps.ratio, steps.low, steps.high)} longer, {pages.percent(lost)} of the "
+        "time",
+        advice="fewer files and threads at once (`save_concurrent_gb`) leave more to training",
+    )
+
+
+def _steps(operations: Sequence[Operation]) -> str:
+    """Returns the steps of some saves: `step 40`, or `steps 40, 50, ...`."""
+    named = [str(one.step) if one.step is not None else one.path for one in operations]
+    more = ", ..." if len(named) > _NAMED else ""
+    return f"step{'s' if len(named) > 1 else ''} {', '.join(named[:_NAMED])}{more}"
+
+
+def _call(operation: Operation) -> float:
+    return operation.first.call_s or 0.0
+
+
+def _behind(operation: Operation) -> float:
+    part = operation.first
+    return max(0.0, (part.total_s or 0.0) - (part.call_s or 0.0))
+
+
+def _phase_of(operation: Operation, others: Sequence[Operation]) -> str:
+    """Returns the phase of a save that is longest beyond the usual, as the end of a sentence."""
+    mine, usual = figures.phases_of([operation]), figures.phases_of(others)
+    waited = operation.first.waited_s
+    if waited > _call(operation) / 2:
+        return f"; {pages.seconds(waited)} of it is waiting for the previous save"
+    excess = {
+        event: phase.median - (usual[event].median if event in usual else 0.0)
+        for event, phase in mine.items()
+    }
+    return _longest(excess, mine)
+
+
+def _excess_phase(operations: Sequence[Operation], host: int) -> str:
+    mine = figures.phases_of(operations, host)
+    other = min(each for each in operations[0].parts if each != host)
+    theirs = figures.phases_of(operations, other)
+    both = {event: mine[event].median - theirs[event].median for event in mine if event in theirs}
+    return _longest(both, mine)
+
+
+def _longest(excess: dict[str, float], phases: dict[str, model.Phase]) -> str:
+    """Names the innermost phase that has most of the excess."""
+    most = max(excess.values(), default=0.0)
+    if most <= 0:
+        return ""
+    near = [event for event, value in excess.items() if value > 0.9 * most]
+    event = min(near, key=lambda each: phases[each].median)
+    return f"; {pages.seconds(excess[event])} more in {pages.code(phases[event].name)}"

@@ -1,0 +1,110 @@
+"""Commands for real training jobs: `record` and `diagnose`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from orbax_bench_core.cli import terminal
+from orbax_bench_core.cli.arguments import AsJson, Html, Markdown, ShowDetails
+from orbax_bench_core.exit_codes import exit_code
+
+
+def record(
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="-- COMMAND...", help="The command that trains, as it is."),
+    ],
+    output_directory: Annotated[
+        str,
+        typer.Option(
+            "--output-directory",
+            "-o",
+            metavar="DIR",
+            help="Where the recording goes, local or gs://; the same for all hosts.",
+        ),
+    ],
+    openmetrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="A directory of a node exporter's textfile collector, in which each host keeps "
+            "orbax_<host>.prom up to date.",
+        ),
+    ] = None,
+) -> None:
+    """Run a training job as it is, and record what its checkpoints cost.
+
+    The job needs no change: JAX and Orbax are hooked when it imports them. It keeps its process,
+    its exit code and its signals. Processes that it starts, such as data loaders, leave nothing.
+    Training images need no more than `pip install --no-deps orbax-bench`.
+
+    orbax-bench record -o recording -- python train.py --steps 1000
+
+    orbax-bench diagnose recording
+
+    Exit codes: those of the job; 2 it cannot be started.
+    """
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.recorder import launch
+
+    try:
+        launch(output_directory, command, openmetrics)
+    except OSError as error:
+        raise UserError(f"{command[0]!r} cannot be started: {error.strerror}") from None
+
+
+def diagnose(
+    recording: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="A recording, also of a job that still runs, local or gs://.",
+        ),
+    ],
+    mtbf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Mean time between failures of the job; by default as it was recorded.",
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a suite that saves the job's checkpoint: its shapes, dtypes and shardings.",
+        ),
+    ] = None,
+    html: Html = None,
+    markdown: Markdown = None,
+    details: ShowDetails = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is wrong with the checkpoints of a recorded job, the cause first.
+
+    Saves that failed or never committed, stalls, memory that is kept of each save, a slow host,
+    waiting for the previous save, and steps that are slower next to one. Then what saves cost, and
+    how often to save.
+
+    orbax-bench diagnose recording
+
+    orbax-bench diagnose recording --suite job.yaml --mtbf 4h
+
+    Exit codes: 0 nothing is wrong; 1 something is; 2 there is no recording.
+    """
+    from orbax_bench_core.analysis.recording import diagnosis_document
+    from orbax_bench_core.plan.goodput import seconds_of
+    from orbax_bench_core.recordings import diagnose as diagnosis_of
+    from orbax_bench_core.recordings import write_suite
+
+    mtbf_s = None if mtbf is None else seconds_of(mtbf, "--mtbf")
+    found = diagnosis_of(recording, mtbf_s=mtbf_s)
+    if suite is not None:
+        found = write_suite(found, suite)
+    document = diagnosis_document(found)
+    terminal.write_page(document, html)
+    terminal.write_page(document, markdown, "--markdown")
+    terminal.show_answer(found, document, html, as_json=as_json, details=details)
+    raise typer.Exit(exit_code(found.outcome))

@@ -1,0 +1,115 @@
+"""Diagnosis of a recorded job: what was recorded, the interval that fits, a suite like it."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orbax_bench_core.analysis import recording
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import place, write_atomically
+from orbax_bench_core.plan.goodput import job_of, log_of, plan_goodput
+
+ASSUMED_MTBF_S: Final = 24 * 3600.0
+"""Seconds between two failures of a job of which none was recorded."""
+
+
+def diagnose(where: str, *, mtbf_s: float | None = None) -> recording.Diagnosis:
+    """Diagnoses a recording, also one that is still written.
+
+    Args:
+        where: The directory of the recording.
+        mtbf_s: Seconds between two failures of the job; by default as it was recorded.
+
+    Raises:
+        UserError: There is no recording.
+    """
+    found = recording.read_recording(where)
+    diagnosis = recording.diagnosis_of(found)
+    interval = _interval(found, diagnosis, mtbf_s)
+    return diagnosis.model_copy(update={"interval": interval})
+
+
+def write_suite(diagnosis: recording.Diagnosis, file: str) -> recording.Diagnosis:
+    """Writes a suite that saves the tree of the job's last checkpoint, and names it in the answer.
+
+    Raises:
+        UserError: No checkpoint is left to be read, or the file cannot be written.
+    """
+    from orbax_bench_core.suite_files import Devices, Subject, draft_suite
+
+    if not diagnosis.checkpoint:
+        raise UserError(f"--suite: no save of {diagnosis.place} was committed")
+    subject = Subject(like=diagnosis.checkpoint)
+    devices = Devices(count=1, simulated=True)
+    drafted = draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
+    try:
+        write_atomically(place(file), drafted.text.encode())
+    except OSError as error:
+        raise UserError(f"--suite: cannot write {file}: {error}") from None
+    return diagnosis.model_copy(update={"suite": file})
+
+
+def _interval(
+    found: recording.Recording, diagnosis: recording.Diagnosis, mtbf_s: float | None
+) -> recording.Interval | None:
+    """Returns how often to save; None of a job with fewer than two saves, or without steps."""
+    if diagnosis.calls is None or diagnosis.steps is None or not diagnosis.seconds:
+        return None
+    saves = [one for one in found.saves if one.is_whole]
+    gaps = [
+        after.first.t - before.first.t
+        for before, after in itertools.pairwise(saves)
+        if before.life == after.life
+    ]
+    if not gaps:
+        return None
+    log = log_of(_entries(found))
+    steps, behind = diagnosis.steps, diagnosis.background
+    slowdown = 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio))
+    given: dict[str, float | None] = {
+        "mtbf_s": mtbf_s or log.mtbf_s or ASSUMED_MTBF_S,
+        "blocking_s": diagnosis.calls.median,
+        "background_s": 0.0 if behind is None else behind.median,
+        "slowdown": slowdown,
+        "recovery_s": log.recovery_s if log.recovery_s is not None else _start_s(found),
+        "step_s": steps.median,
+    }
+    job = job_of(given)
+    now = statistics.median(gaps)
+    plan = plan_goodput(job, interval_s=max(1e-3, now - job.blocking_s))
+    way = "async" if job.background_s else "sync"
+    best = next(each for each in plan.strategies if each.name == way and each.is_best)
+    today = next(each for each in plan.strategies if each.name == way and not each.is_best)
+    return recording.Interval(
+        now=now,
+        best=best.interval_s,
+        goodput_now=today.goodput,
+        goodput_best=best.goodput,
+        mtbf=job.mtbf_s,
+        mtbf_is_assumed=mtbf_s is None and log.mtbf_s is None,
+        recovery=job.recovery_s,
+    )
+
+
+def _start_s(found: recording.Recording) -> float:
+    """Returns the seconds from the start of the last life to its first step, and of a load."""
+    life = found.lives[-1]
+    first = life.steps.begins[0] if life.steps.begins else life.begin
+    return max(0.0, first - life.begin)
+
+
+def _entries(found: recording.Recording) -> Iterator[Mapping[str, Any]]:
+    """Yields a recording in the entries of ml-goodput-measurement, which a plan reads."""
+    stall = "custom_badput_event"
+    for number, life in enumerate(found.lives):
+        yield {"job_start_time": life.begin}
+        for step, begin in zip(life.steps.numbers, life.steps.begins, strict=True):
+            yield {"step_count": step, "step_start_time": begin}
+        for one in found.saves:
+            if one.life == number and one.is_whole:
+                kind, begin = {f"{stall}_type": "checkpoint"}, one.first.t
+                yield {**kind, f"{stall}_start_time": begin}
+                yield {**kind, f"{stall}_end_time": begin + (one.first.call_s or 0.0)}
