@@ -77,6 +77,14 @@ def diagnose(
             help="Write a suite that saves the job's checkpoint: its shapes, dtypes and shardings.",
         ),
     ] = None,
+    as_run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the saves as a run, which report, history, compare, soak and baseline "
+            "read.",
+        ),
+    ] = None,
     html: Html = None,
     markdown: Markdown = None,
     details: ShowDetails = False,
@@ -92,17 +100,33 @@ def diagnose(
 
     orbax-bench diagnose recording --suite job.yaml --mtbf 4h
 
+    orbax-bench diagnose recording --as-run monday
+
     Exit codes: 0 nothing is wrong; 1 something is; 2 there is no recording.
     """
-    from orbax_bench_core.analysis.recording import diagnosis_document
+    from orbax_bench_core.analysis.recording import diagnosis_document, read_recording
+    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.plan.goodput import seconds_of
     from orbax_bench_core.recordings import diagnose as diagnosis_of
-    from orbax_bench_core.recordings import write_suite
+    from orbax_bench_core.recordings import suite_like, write_run
 
-    mtbf_s = None if mtbf is None else seconds_of(mtbf, "--mtbf")
-    found = diagnosis_of(recording, mtbf_s=mtbf_s)
+    job = read_recording(recording)
+    found = diagnosis_of(job, mtbf_s=None if mtbf is None else seconds_of(mtbf, "--mtbf"))
     if suite is not None:
-        found = write_suite(found, suite)
+        text = suite_like(found, suite).text
+        try:
+            write_atomically(place(suite), text.encode())
+        except OSError as error:
+            raise UserError(f"--suite: cannot write {suite}: {error}") from None
+        found = found.model_copy(update={"suite": suite})
+    if as_run is not None:
+        from orbax_bench_core.records import RunDirectory
+        from orbax_bench_core.steps import publish
+
+        directory = RunDirectory(as_run)
+        write_run(job, suite_like(found), directory)
+        publish(directory)
     document = diagnosis_document(found)
     terminal.write_page(document, html)
     terminal.write_page(document, markdown, "--markdown")

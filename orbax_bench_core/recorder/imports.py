@@ -39,7 +39,7 @@ class ImportHook:
         for finder in [finder for finder in sys.meta_path if finder is not self]:
             spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None and spec.loader is not None:
-                spec.loader.exec_module = _followed(  # type: ignore[method-assign]
+                spec.loader.exec_module = _followed(  # type: ignore[method-assign,assignment]
                     spec.loader.exec_module, then
                 )
                 return spec

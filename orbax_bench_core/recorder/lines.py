@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from orbax_bench_core.recorder.processes import name_of
+
 FORMAT: Final = 1
 """Version of the format. A reader takes lines of its own version, and knows older ones."""
 
@@ -25,12 +27,12 @@ def plain(text: object) -> str:
 
 
 class LinesFile:
-    """Lines of one process, in `DIR/host_<index>/<UTC time>-<process id>.jsonl`."""
+    """Lines of one process, in `DIR/host_<index>/<UTC time>-<machine>-<process id>.jsonl`."""
 
     def __init__(self, directory: str, host: int) -> None:
         """Begins a file; raises OSError where there can be none."""
         self._is_remote = "://" in directory
-        name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+        name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}{name_of(os.getpid())}"
         self._stem = f"{directory.rstrip('/')}/host_{host:05d}/{name}"
         self._part, self._parts = b"", 0
         self._left = b""  # of a line that was written in part, as on a full disk

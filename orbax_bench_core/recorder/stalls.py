@@ -9,8 +9,6 @@ _FEWEST: Final = 10
 _KEPT: Final = 100
 _LEAST_S: Final = 1.0
 """Seconds beyond the usual that nobody minds once."""
-_PAUSE_S: Final = 600.0
-"""Least seconds between two warnings."""
 
 
 class Band:
@@ -40,20 +38,3 @@ class Band:
             return None
         most = sorted(self._seen)[int(0.9 * (len(self._seen) - 1))]
         return max(5 * self.usual, 3 * most) + _LEAST_S
-
-
-class Limiter:
-    """Lets one warning through, and then none for ten minutes."""
-
-    def __init__(self) -> None:
-        """Lets the first one through."""
-        self._next = 0.0
-        self.withheld = 0  # warnings since the last one that was let through
-
-    def allows(self, now: float) -> bool:
-        """Whether a warning may be printed now, in seconds of any clock."""
-        if now < self._next:
-            self.withheld += 1
-            return False
-        self._next = now + _PAUSE_S
-        return True

@@ -8,48 +8,37 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orbax_bench_core.analysis import recording
+from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import place, write_atomically
 from orbax_bench_core.plan.goodput import job_of, log_of, plan_goodput
+from orbax_bench_core.suite_files import Devices, Subject, draft_suite
 
 ASSUMED_MTBF_S: Final = 24 * 3600.0
 """Seconds between two failures of a job of which none was recorded."""
 
 
-def diagnose(where: str, *, mtbf_s: float | None = None) -> recording.Diagnosis:
-    """Diagnoses a recording, also one that is still written.
+def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> recording.Diagnosis:
+    """Says what is wrong with a job, and how often it should save.
 
     Args:
-        where: The directory of the recording.
-        mtbf_s: Seconds between two failures of the job; by default as it was recorded.
-
-    Raises:
-        UserError: There is no recording.
+        found: The job, as it was recorded.
+        mtbf_s: Seconds between two failures of the job; by default as they were recorded.
     """
-    found = recording.read_recording(where)
     diagnosis = recording.diagnosis_of(found)
-    interval = _interval(found, diagnosis, mtbf_s)
-    return diagnosis.model_copy(update={"interval": interval})
+    return diagnosis.model_copy(update={"interval": _interval(found, diagnosis, mtbf_s)})
 
 
-def write_suite(diagnosis: recording.Diagnosis, file: str) -> recording.Diagnosis:
-    """Writes a suite that saves the tree of the job's last checkpoint, and names it in the answer.
+def suite_like(diagnosis: recording.Diagnosis, file: str = "job.yaml") -> LoadedSuite:
+    """Drafts a suite that saves the tree of the job's last checkpoint, with made-up values.
 
     Raises:
-        UserError: No checkpoint is left to be read, or the file cannot be written.
+        UserError: No checkpoint is left to be read.
     """
-    from orbax_bench_core.suite_files import Devices, Subject, draft_suite
-
     if not diagnosis.checkpoint:
-        raise UserError(f"--suite: no save of {diagnosis.place} was committed")
-    subject = Subject(like=diagnosis.checkpoint)
+        raise UserError(f"no save of {diagnosis.place} was committed: nothing tells what it saves")
     devices = Devices(count=1, simulated=True)
-    drafted = draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
-    try:
-        write_atomically(place(file), drafted.text.encode())
-    except OSError as error:
-        raise UserError(f"--suite: cannot write {file}: {error}") from None
-    return diagnosis.model_copy(update={"suite": file})
+    subject = Subject(like=diagnosis.checkpoint)
+    return draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
 
 
 def _interval(
@@ -97,7 +86,7 @@ def _interval(
 def _start_s(found: recording.Recording) -> float:
     """Returns the seconds from the start of the last life to its first step, and of a load."""
     life = found.lives[-1]
-    first = life.steps.begins[0] if life.steps.begins else life.begin
+    first = life.steps[0][1] if life.steps else life.begin
     return max(0.0, first - life.begin)
 
 
@@ -106,7 +95,7 @@ def _entries(found: recording.Recording) -> Iterator[Mapping[str, Any]]:
     stall = "custom_badput_event"
     for number, life in enumerate(found.lives):
         yield {"job_start_time": life.begin}
-        for step, begin in zip(life.steps.numbers, life.steps.begins, strict=True):
+        for step, begin, _ in life.steps:
             yield {"step_count": step, "step_start_time": begin}
         for one in found.saves:
             if one.life == number and one.is_whole:

@@ -218,7 +218,7 @@ def _like(path: str) -> _Part:
         "  spec:",
         *_tree_lines(spec, 4),
     )
-    return _Part(f"like {tree.label}", lines, mesh, 1 if mesh is None else mesh.num_hosts)
+    return _Part("like my job", lines, mesh, 1 if mesh is None else mesh.num_hosts)
 
 
 def _tree_lines(tree: Mapping[str, Any], indent: int) -> Iterator[str]:

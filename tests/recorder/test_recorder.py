@@ -11,7 +11,7 @@ import pytest
 
 from orbax_bench_core.analysis.recording import read_recording
 from orbax_bench_core.recorder import Summary
-from orbax_bench_core.recorder.stalls import Band, Limiter
+from orbax_bench_core.recorder.stalls import Band
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "orbax_bench_core" / "recorder"
@@ -165,28 +165,11 @@ def test_a_stall_is_far_beyond_what_is_usual():
     for number in range(200):
         band.add(0.2 if number % 20 else 0.9)
     assert band.limit == 2.0
-    limiter = Limiter()
-    assert [limiter.allows(now) for now in (0.0, 1.0, 2.0, 700.0)] == [True, False, False, True]
-    assert limiter.withheld == 2
 
 
 def test_the_summary_is_a_file_of_metrics(tmp_path):
-    summary = Summary(
-        seconds=100.0,
-        saves=4,
-        failed=1,
-        blocked_s=2.0,
-        waited_s=0.5,
-        background_s=8.0,
-        blocked_median_s=0.5,
-        loads=1,
-        load_s=0.25,
-        steps=50,
-        step_s=1.5,
-        last_commit=1e9,
-        errors=0,
-    )
-    assert "4 saves (1 failed) blocked 2 s, 2.0% of the time" in str(summary)
+    summary = Summary(seconds=100.0, committed=3, failed=1, blocked_s=2.0, last_commit=1e9)
+    assert str(summary).startswith("4 saves (1 failed) blocked 2 s, 2.0% of the time")
     summary.write(str(tmp_path / "orbax_0.prom"))
     (file,) = tmp_path.iterdir()
     lines = file.read_text().splitlines()
@@ -206,7 +189,7 @@ with orbax_bench_core.record({str(tmp_path / "rec")!r}) as recorder:
         for step in range(1000):
             manager.save(step, args=ocp.args.StandardSave(dict(a=np.arange(64.0))))
     recorder.close()
-print(recorder.summary().saves)
+print(recorder.summary().committed)
 """
     assert run_python(code).split() == ["1000"]
     assert not [line for line in lines_of(tmp_path / "rec") if line["line"] == "stall"]

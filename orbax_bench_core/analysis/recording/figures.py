@@ -5,13 +5,13 @@ from __future__ import annotations
 import collections
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from orbax_bench_core.analysis import soak
 from orbax_bench_core.analysis.recording import model
-from orbax_bench_core.analysis.recording.reading import Life, Operation, Recording, Steps
+from orbax_bench_core.analysis.recording.reading import Life, Operation, Recording
 from orbax_bench_core.measure import event_metric
 
 _MIB: Final = 2**20
@@ -20,7 +20,8 @@ _FEWEST_STEPS: Final = 30
 _FEWEST_INTERVALS: Final = 6
 _DRAWS: Final = 1000
 _SHOWN_PHASES: Final = 10
-_STAGES: Final = ("2_save_breakdown/",)
+_SHOWN_HOSTS: Final = 16
+Level = Literal["host", "device"]
 
 
 def times_of(values: Iterable[float]) -> model.Times | None:
@@ -76,8 +77,9 @@ def steps_of(recording: Recording) -> model.StepFigures | None:
 
 def _sorted_steps(life: Life, operations: Sequence[Operation]) -> tuple[Any, Any, Any, Any]:
     """Returns own seconds of each step, whether a background save or nothing ran, and its group."""
-    steps = _per_step(life.steps)
-    begins, seconds = np.array(steps.begins), np.array(steps.seconds)
+    numbers, begins, seconds = np.array(life.steps, np.float64).reshape(-1, 3).T
+    if len(numbers) > 1 and np.median(np.diff(numbers)) > 1:
+        begins = seconds = numbers[:0]  # only those of saves are known, not the ones between
     ends = begins + seconds
     own, covered = seconds.copy(), np.zeros_like(seconds)
     loading = np.zeros(seconds.shape, bool)
@@ -100,14 +102,6 @@ def _sorted_steps(life: Life, operations: Sequence[Operation]) -> tuple[Any, Any
     return own, inside, outside, np.searchsorted(np.array(sorted(starts)), begins)
 
 
-def _per_step(steps: Steps) -> Steps:
-    """Returns only the steps that are known one by one, not those between two saves."""
-    gaps = [b - a for a, b in zip(steps.numbers, steps.numbers[1:], strict=False)]
-    if gaps and statistics.median(gaps) > 1:
-        return Steps()
-    return steps
-
-
 def _add(to: Any, begins: Any, ends: Any, begin: float, end: float, sign: float) -> None:
     """Adds to each step what it shares with a span."""
     first, last = np.searchsorted(ends, begin), np.searchsorted(begins, end)
@@ -117,23 +111,19 @@ def _add(to: Any, begins: Any, ends: Any, begin: float, end: float, sign: float)
 
 
 def kept_of(recording: Recording) -> list[model.Kept]:
-    """Returns the growth of memory per save of each host, by its longest life."""
-    found = []
-    for host in sorted({host for one in recording.saves for host in one.parts}):
-        for level in ("host", "device"):
-            lives: dict[int, list[float]] = collections.defaultdict(list)
-            for one in recording.saves:
-                part = one.parts.get(host)
-                sizes = () if part is None else part.rss if level == "host" else part.device
-                if sizes:
-                    lives[one.life].append(sizes[0] / _MIB)
-            values = max(lives.values(), key=len, default=[])
-            if values:
-                found.append(_kept("host" if level == "host" else "device", host, values))
-    return found
+    """Returns the growth of memory per save of each host, by its longest life; the most first."""
+    levels: dict[tuple[int, Level], dict[int, list[float]]] = collections.defaultdict(dict)
+    for one in recording.saves:
+        for host, part in one.parts.items():
+            sizes: dict[Level, tuple[int, ...]] = {"host": part.rss, "device": part.device}
+            for level, found in sizes.items():
+                if found:
+                    levels[host, level].setdefault(one.life, []).append(found[0] / _MIB)
+    kept = [_kept(level, host, max(by.values(), key=len)) for (host, level), by in levels.items()]
+    return sorted(kept, key=lambda one: -(one.per_save or 0.0))[:_SHOWN_HOSTS]
 
 
-def _kept(level: Any, host: int, values: list[float]) -> model.Kept:
+def _kept(level: Level, host: int, values: list[float]) -> model.Kept:
     if len(values) < soak.FEWEST:
         return model.Kept(level=level, host=host, saves=len(values), word="INCONCLUSIVE")
     counted = values[soak.DROPPED :]
@@ -150,24 +140,24 @@ def _kept(level: Any, host: int, values: list[float]) -> model.Kept:
 
 
 def hosts_of(recording: Recording) -> list[model.HostFigures]:
-    """Returns the figures of each host."""
+    """Returns the figures of each host, the slowest first."""
     found = []
     nodes = {host: line.node for life in recording.lives for host, line in life.hosts.items()}
-    for host, node in sorted(nodes.items()):
+    for host, node in nodes.items():
         parts = [one.parts[host] for one in recording.saves if one.is_whole and host in one.parts]
-        own = [part.own_s for part in parts if part.own_s is not None]
-        peaks = [(part.rss[1] - part.rss[0]) / _MIB for part in parts if part.rss]
+        own = times_of(part.own_s for part in parts if part.own_s is not None)
+        blocked = times_of(part.blocked_s for part in parts)
         found.append(
             model.HostFigures(
                 host=host,
                 node=node,
                 saves=len(parts),
-                own=statistics.median(own) if own else None,
-                blocked=statistics.median([part.blocked_s for part in parts]) if parts else None,
-                peak=max(peaks, default=None),
+                own=None if own is None else own.median,
+                blocked=None if blocked is None else blocked.median,
+                peak=max(((p.rss[1] - p.rss[0]) / _MIB for p in parts if p.rss), default=None),
             )
         )
-    return found
+    return sorted(found, key=lambda one: -(one.own or 0.0))[:_SHOWN_HOSTS]
 
 
 def phases_of(operations: Iterable[Operation], host: int | None = None) -> dict[str, model.Phase]:

@@ -80,22 +80,22 @@ def _cut_off(recording: Recording) -> Iterator[model.Finding]:
 
 def _stalled(recording: Recording) -> Iterator[model.Finding]:
     whole = [one for one in recording.saves if one.is_whole]
+    if len(whole) < _FEWEST_USUAL:
+        return
     for part, name in ((_call, "blocked training for"), (_behind, "went on in the background for")):
         values = [part(one) for one in whole]
-        if len(values) < _FEWEST_USUAL:
-            return
         limit = stall_limit(values)
         stalls = [one for one in whole if part(one) > limit]
         if not stalls:
             continue
         longest = max(stalls, key=part)
-        usual = [one for one in whole if one not in stalls]
-        phase = _phase_of(longest, usual)
+        usual = pages.seconds(statistics.median(values))
+        phase = _phase_of(longest, [one for one in whole if one not in stalls])
         yield model.Finding(
             kind="stalled",
             text=f"{pages.count(len(stalls), 'save')} of {len(whole)} stalled: that of "
             f"{_steps([longest])} {name} {pages.seconds(part(longest))}, usually it is "
-            f"{pages.seconds(statistics.median(values))}{phase}",
+            f"{usual}{phase}",
             advice="look at the storage and the host at that time; `orbax-bench limits DIR` "
             "measures what the storage can do",
         )
@@ -127,33 +127,31 @@ def _leaking(found: model.Diagnosis) -> Iterator[model.Finding]:
 
 
 def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:
-    rows = []
-    for one in recording.saves:
-        own = {host: part.own_s for host, part in one.parts.items() if part.own_s is not None}
-        if one.is_whole and len(own) > 1 and len(own) == len(one.parts):
-            rows.append((one, {host: value or 0.0 for host, value in own.items()}))
+    whole = [one for one in recording.saves if one.is_whole]
+    rows = [
+        own
+        for one in whole
+        if len(own := {h: p.own_s for h, p in one.parts.items() if p.own_s is not None}) > 1
+    ]
     if len(rows) < _FEWEST_SAVES:
         return
-    slowest = [max(own, key=own.__getitem__) for _, own in rows]
+    slowest = [max(own, key=own.__getitem__) for own in rows]
     host = statistics.mode(slowest)
-    clear = 0
-    excess, others_s = [], []
-    for _, own in rows:
-        others = statistics.median([value for each, value in own.items() if each != host])
-        clear += own[host] > _SLOWER * others
-        excess.append(own[host] - others)
-        others_s.append(others)
-    cost = sum(max(0.0, value) for value in excess) / (found.seconds or 1.0)
+    pairs = [
+        (own[host], statistics.median(value for each, value in own.items() if each != host))
+        for own in rows
+        if host in own
+    ]
+    clear = sum(mine > _SLOWER * others for mine, others in pairs)
+    cost = sum(max(0.0, mine - others) for mine, others in pairs) / (found.seconds or 1.0)
     if clear < _MOST_TIMES * len(rows) or cost < _MATTERS:
         return
-    phase = _excess_phase([one for one, _ in rows], host)
-    node = next((each.node for each in found.per_host if each.host == host), "")
-    mine = statistics.median(own[host] for _, own in rows)
+    mine, others = (pages.seconds(statistics.median(side)) for side in zip(*pairs, strict=True))
+    node = recording.lives[-1].hosts[host].node if host in recording.lives[-1].hosts else "gone"
     yield model.Finding(
         kind="slow host",
         text=f"host {host} ({node}) is slowest in {slowest.count(host)} of {len(rows)} saves: it "
-        f"writes for {pages.seconds(mine)}, the others for "
-        f"{pages.seconds(statistics.median(others_s))}{phase}",
+        f"writes for {mine}, the others for {others}{_excess_phase(whole, host)}",
         advice="each save ends with its slowest host: compare its disk, network and neighbours "
         "with those of another one",
     )
@@ -212,30 +210,29 @@ def _behind(operation: Operation) -> float:
 
 def _phase_of(operation: Operation, others: Sequence[Operation]) -> str:
     """Returns the phase of a save that is longest beyond the usual, as the end of a sentence."""
-    mine, usual = figures.phases_of([operation]), figures.phases_of(others)
     waited = operation.first.waited_s
     if waited > _call(operation) / 2:
         return f"; {pages.seconds(waited)} of it is waiting for the previous save"
+    return _longest(figures.phases_of([operation]), figures.phases_of(others))
+
+
+def _excess_phase(operations: Sequence[Operation], host: int) -> str:
+    both = [one for one in operations if host in one.parts and len(one.parts) > 1]
+    other = min(each for each in both[0].parts if each != host)
+    theirs = figures.phases_of([one for one in both if other in one.parts], other)
+    mine = figures.phases_of(both, host)
+    return _longest({event: phase for event, phase in mine.items() if event in theirs}, theirs)
+
+
+def _longest(mine: dict[str, model.Phase], usual: dict[str, model.Phase]) -> str:
+    """Names the innermost phase that has most of what is beyond the usual."""
     excess = {
         event: phase.median - (usual[event].median if event in usual else 0.0)
         for event, phase in mine.items()
     }
-    return _longest(excess, mine)
-
-
-def _excess_phase(operations: Sequence[Operation], host: int) -> str:
-    mine = figures.phases_of(operations, host)
-    other = min(each for each in operations[0].parts if each != host)
-    theirs = figures.phases_of(operations, other)
-    both = {event: mine[event].median - theirs[event].median for event in mine if event in theirs}
-    return _longest(both, mine)
-
-
-def _longest(excess: dict[str, float], phases: dict[str, model.Phase]) -> str:
-    """Names the innermost phase that has most of the excess."""
     most = max(excess.values(), default=0.0)
     if most <= 0:
         return ""
-    near = [event for event, value in excess.items() if value > 0.9 * most]
-    event = min(near, key=lambda each: phases[each].median)
-    return f"; {pages.seconds(excess[event])} more in {pages.code(phases[event].name)}"
+    near = (event for event, value in excess.items() if value > 0.9 * most)
+    event = min(near, key=lambda each: mine[each].median)
+    return f"; {pages.seconds(excess[event])} more in {pages.code(mine[event].name)}"

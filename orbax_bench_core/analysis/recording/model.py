@@ -130,8 +130,7 @@ class Diagnosis(ResultModel):
         return Ending(incomplete=bool(self.findings))
 
     @property
-    def blocked_share(self) -> float | None:
+    def blocked_share(self) -> float:
         """Share of the time that training waits for saves."""
-        if self.calls is None or not self.seconds:
-            return None
-        return (self.calls.total + self.explicit_s) / self.seconds
+        calls = 0.0 if self.calls is None else self.calls.total
+        return (calls + self.explicit_s) / self.seconds if self.seconds else 0.0

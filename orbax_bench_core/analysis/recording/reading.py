@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.analysis.recording import lines
+from orbax_bench_core.analysis.recording.lines import FORMAT, EventSums, Line
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import matching, place, read_at_most
 
@@ -31,6 +32,8 @@ _OWN: Final = (
     "/jax/orbax/read/worker/total_duration_secs",
 )
 """Events that time what this host writes or reads itself, without waiting for others."""
+_OWN_STEP: Final = ("begin", "end")
+"""Lines whose step is that of the operation, not of the call in which it failed."""
 _BYTES: Final = ("worker/io/raw/gbytes", "worker/io/requested/gbytes")
 
 Fate = Literal["committed", "failed", "cancelled", "going on", "cut off"]
@@ -49,7 +52,7 @@ class Part:
     fate: Fate
     rss: tuple[int, ...]  # bytes before, highest, after; empty if unknown
     device: tuple[int, ...]
-    events: dict[str, lines.EventSums]
+    events: dict[str, EventSums]
 
     @property
     def blocked_s(self) -> float:
@@ -106,24 +109,15 @@ class Operation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """Steps of the first host: numbers, begins since the epoch, and seconds."""
-
-    numbers: tuple[int, ...] = ()
-    begins: tuple[float, ...] = ()
-    seconds: tuple[float, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """One start of the job on all its hosts."""
 
-    hosts: dict[int, lines.LifeLine]
+    hosts: dict[int, Line]  # first line of each
     begin: float
     end: float  # time of its last line
     is_closed: bool  # whether it has ended by itself
     is_going: bool  # whether it still runs, as far as its lines tell
-    steps: Steps
+    steps: tuple[tuple[int, float, float], ...]  # of the first host: number, begin, seconds
     waits: tuple[tuple[float, float], ...]  # waits that the job asked for: begin, seconds
 
 
@@ -134,13 +128,12 @@ class Recording:
     place: str
     lives: tuple[Life, ...]
     operations: tuple[Operation, ...]  # in order of time
-    load_failures: int  # loads that raised before they began
     notes: tuple[str, ...]
 
     @property
     def hosts(self) -> int:
         """Hosts of the last life."""
-        return max(life.hosts for life in self.lives[-1].hosts.values())
+        return max(line.hosts for line in self.lives[-1].hosts.values())
 
     @property
     def saves(self) -> list[Operation]:
@@ -151,16 +144,6 @@ class Recording:
     def seconds(self) -> float:
         """Seconds that the recorded processes ran."""
         return sum(life.end - life.begin for life in self.lives)
-
-
-@dataclasses.dataclass(slots=True)
-class _Process:
-    """The lines of one process."""
-
-    life: lines.LifeLine
-    found: list[lines.Line]
-    last: float = 0.0
-    torn: int = 0
 
 
 def is_recording(folder: str) -> bool:
@@ -178,201 +161,131 @@ def read_recording(folder: str, *, now: float | None = None) -> Recording:
     Raises:
         UserError: There is none, or no line of it can be read.
     """
-    by_process: dict[str, list[epath.Path]] = collections.defaultdict(list)
+    by_process: dict[str, list[Line]] = collections.defaultdict(list)
+    torn = 0
     for file in sorted(_files(folder), key=str):
-        by_process[str(file).partition(".part_")[0]].append(file)
-    processes, notes = [], []
-    for name, files in by_process.items():
-        process = _process(files)
-        if process is None:
-            notes.append(f"{PurePosixPath(name).name}: no life of version 1, left out")
-        else:
-            processes.append(process)
-    if not processes:
+        found = by_process[str(file).partition(".part_")[0]]
+        for text in filter(None, read_at_most(file, MOST_BYTES).split(b"\n")):
+            try:
+                found.append(Line.model_validate_json(text))
+            except pydantic.ValidationError:
+                torn += 1
+    begun = [found for found in by_process.values() if found and found[0].format == FORMAT]
+    if not begun:
         raise UserError(
             f"{folder} holds no recording, which has files host_00000/*.jsonl: "
             f"`{command('record', '-o', folder)} -- python train.py` makes one"
         )
-    if torn := sum(process.torn for process in processes):
-        notes.append(f"lines that cannot be read are left out: {torn}")
-    lacking = sorted({name for process in processes for name in process.life.lacking})
+    notes = [f"lines that cannot be read are left out: {torn}"] if torn else []
+    if others := len(by_process) - len(begun):
+        notes.append(f"files that do not begin with a process of version {FORMAT}: {others}")
+    lacking = sorted({name for found in begun for name in found[0].lacking})
     if lacking:
-        notes.append(f"this release of Orbax has no {', '.join(lacking)}: not heard")
-    return _recording(folder, processes, notes, time.time() if now is None else now)
+        notes.append(f"not heard, because this release does not have it: {', '.join(lacking)}")
+    starts: list[dict[int, list[Line]]] = []
+    for found in sorted(begun, key=lambda found: found[0].t):
+        if not starts or found[0].host in starts[-1]:
+            starts.append({})
+        starts[-1][found[0].host] = found
+    quiet_s = _QUIET_REMOTE_S if "://" in folder else _QUIET_S
+    since = (time.time() if now is None else now) - quiet_s
+    lives: list[Life] = []
+    operations: list[Operation] = []
+    for number, start in enumerate(starts):
+        lives.append(_life(start, since if number == len(starts) - 1 else math.inf))
+        operations += _operations(start, number, is_going=lives[-1].is_going)
+        if missing := max(found[0].hosts for found in start.values()) - len(start):
+            notes.append(f"life {number + 1}: files of hosts that are missing: {missing}")
+    operations.sort(key=lambda one: one.first.t)
+    return Recording(
+        place=folder, lives=tuple(lives), operations=tuple(operations), notes=tuple(notes)
+    )
 
 
 def _files(folder: str) -> Iterable[epath.Path]:
     return matching(place(folder), "host_*/*.jsonl")
 
 
-def _process(files: Sequence[epath.Path]) -> _Process | None:
-    found: list[lines.Line] = []
-    torn, last = 0, 0.0
-    for file in files:
-        *whole, rest = read_at_most(file, MOST_BYTES).split(b"\n")
-        torn += bool(rest)
-        for text in filter(None, whole):
-            try:
-                line = lines.PARSER.validate_json(text)
-            except pydantic.ValidationError:
-                torn += 1
-                continue
-            found.append(line)
-            # Steps are written with the time of the first of them.
-            ends = line.t + sum(line.s) if isinstance(line, lines.StepsLine) else line.t
-            if isinstance(line, lines.EndLine):
-                ends += line.total_s or line.call_s or 0.0
-            last = max(last, ends)
-    life = next((line for line in found if isinstance(line, lines.LifeLine)), None)
-    return None if life is None else _Process(life, found, last, torn)
-
-
-def _recording(folder: str, processes: list[_Process], notes: list[str], now: float) -> Recording:
-    lives: list[dict[int, _Process]] = []
-    for process in sorted(processes, key=lambda one: one.life.t):
-        if not lives or process.life.host in lives[-1]:
-            lives.append({})
-        lives[-1][process.life.host] = process
-    operations: list[Operation] = []
-    failures, made = 0, []
-    quiet_s = _QUIET_REMOTE_S if "://" in folder else _QUIET_S
-    for number, life in enumerate(lives):
-        made.append(_life(life, now, quiet_s, is_last=number == len(lives) - 1))
-        operations += _operations(life, number, is_going=made[-1].is_going)
-        failures += sum(
-            isinstance(line, lines.FailedLine) and line.id is None and line.what == "load"
-            for line in life[min(life)].found
-        )
-        lacking = next(iter(life.values())).life.hosts - len(life)
-        if lacking > 0:
-            notes.append(f"life {number + 1}: the files of {lacking} hosts are missing")
-    operations.sort(key=lambda one: one.first.t)
-    return Recording(
-        place=folder,
-        lives=tuple(made),
-        operations=tuple(operations),
-        load_failures=failures,
-        notes=tuple(notes),
-    )
-
-
-def _is_gone(life: lines.LifeLine) -> bool:
+def _is_gone(life: Line) -> bool:
     """Whether a process of this machine is known to have ended."""
     if life.node != socket.gethostname() or not Path("/proc/self").exists():
         return False
     return not Path(f"/proc/{life.pid}").exists()
 
 
-def _life(life: dict[int, _Process], now: float, quiet_s: float, *, is_last: bool) -> Life:
-    first = life[min(life)]
-    end = max(process.last for process in life.values())
-    closed = any(line.line == "close" for line in first.found)
-    numbers: list[int] = []
-    begins: list[float] = []
-    seconds: list[float] = []
-    for line in first.found:
-        if isinstance(line, lines.StepsLine):
-            at = line.t
-            for place_, took in enumerate(line.s):
-                numbers.append(line.n + place_)
-                begins.append(at)
-                seconds.append(took)
-                at += took
+def _life(start: dict[int, list[Line]], since: float) -> Life:
+    """Returns one start; it goes on if it has written since then."""
+    first = start[min(start)]
+    end = max(line.end for found in start.values() for line in found)
+    closed = any(line.line == "close" for line in first)
+    steps: list[tuple[int, float, float]] = []
+    for line in first:
+        at = line.t
+        for number, took in enumerate(line.s, line.n):
+            steps.append((number, at, took))
+            at += took
     return Life(
-        hosts={host: process.life for host, process in sorted(life.items())},
-        begin=min(process.life.t for process in life.values()),
+        hosts={host: found[0] for host, found in sorted(start.items())},
+        begin=min(found[0].t for found in start.values()),
         end=end,
         is_closed=closed,
-        is_going=is_last and not closed and now - end < quiet_s and not _is_gone(first.life),
-        steps=Steps(numbers=tuple(numbers), begins=tuple(begins), seconds=tuple(seconds)),
-        waits=tuple((line.t, line.s) for line in first.found if isinstance(line, lines.WaitLine)),
+        is_going=not closed and end > since and not _is_gone(first[0]),
+        steps=tuple(steps),
+        waits=tuple((line.t, line.seconds) for line in first if line.line == "wait"),
     )
 
 
-def _operations(life: dict[int, _Process], number: int, *, is_going: bool) -> Iterator[Operation]:
+def _operations(
+    start: dict[int, list[Line]], number: int, *, is_going: bool
+) -> Iterator[Operation]:
     """Yields the operations of a life: the nth on a path is the same on each host."""
-    by_key: dict[tuple[str, str, int], dict[int, _Known]] = collections.defaultdict(dict)
-    for host, process in life.items():
+    by_key: dict[tuple[str, str, int], dict[int, list[Line]]] = collections.defaultdict(dict)
+    for host, found in sorted(start.items()):
         seen: collections.Counter[tuple[str, str]] = collections.Counter()
-        for known in _known(process).values():
-            key = known.begin.what, known.begin.path
-            by_key[(*key, seen[key])][host] = known
-            seen[key] += 1
+        by_id: dict[int | None, list[Line]] = {}
+        for line in found:
+            if line.line == "begin":
+                by_id[line.id] = by_key[line.what, line.path, seen[line.what, line.path]][host] = []
+                seen[line.what, line.path] += 1
+            if line.id in by_id:
+                by_id[line.id].append(line)
     for (what, path, _), by_host in by_key.items():
-        parts = {host: _part(host, known, is_going) for host, known in sorted(by_host.items())}
-        first = by_host[min(by_host)]
-        failures = [known.failed for known in by_host.values() if known.failed is not None]
-        told = [known.told for known in by_host.values() if known.told is not None]
-        steps = [known.step for known in by_host.values() if known.step is not None]
+        said = [line for found in by_host.values() for line in found]
+        failed = [line for line in said if line.line == "failed"]
+        told = [line.t for line in said if line.line == "surfaced" or line.where == "call"]
+        steps = [line.step for line in said if line.step is not None and line.line in _OWN_STEP]
         yield Operation(
             what="save" if what == "save" else "load",
             life=number,
             step=steps[0] if steps else _step_of(path),
             path=path,
-            background=first.begin.background,
-            parts=parts,
-            overlaps=any(known.begin.overlaps for known in by_host.values()),
-            error=f"{failures[0].error}: {failures[0].message}" if failures else "",
-            told_s=told[0] - failures[0].t if told and failures else None,
+            background=said[0].background,
+            parts={host: _part(host, found, is_going) for host, found in by_host.items()},
+            overlaps=any(line.overlaps for line in said),
+            error=f"{failed[0].error}: {failed[0].message}" if failed else "",
+            told_s=told[0] - failed[0].t if told and failed else None,
         )
 
 
-@dataclasses.dataclass(slots=True)
-class _Known:
-    """Lines of one operation on one host."""
-
-    begin: lines.BeginLine
-    end: lines.EndLine | None = None
-    state: lines.State = "open"
-    ended: float | None = None
-    failed: lines.FailedLine | None = None
-    told: float | None = None
-
-    @property
-    def step(self) -> int | None:
-        return self.begin.step if self.end is None else self.end.step
-
-
-def _known(process: _Process) -> dict[int, _Known]:
-    found: dict[int, _Known] = {}
-    for line in process.found:
-        if isinstance(line, lines.BeginLine):
-            found[line.id] = _Known(line)
-            continue
-        known = found.get(getattr(line, "id", None) or 0)
-        if known is None:
-            continue
-        if isinstance(line, lines.EndLine):
-            known.end, known.state = line, line.state
-        elif isinstance(line, lines.EndedLine):
-            known.state, known.ended = line.state, line.t
-        elif isinstance(line, lines.FailedLine):
-            known.state = "failed"
-            known.failed = known.failed or line
-            if line.line == "surfaced" or line.where == "call":
-                known.told = line.t
-    return found
-
-
-def _part(host: int, known: _Known, is_going: bool) -> Part:
-    begin, end = known.begin, known.end
-    fates: dict[str, Fate] = {
-        "committed": "committed",
-        "failed": "failed",
-        "cancelled": "cancelled",
-        "open": "going on" if is_going else "cut off",
-    }
-    total = None if known.ended is None else max(0.0, known.ended - begin.t)
+def _part(host: int, found: list[Line], is_going: bool) -> Part:
+    begin = found[0]
+    end = next((line for line in found if line.line == "end"), begin)
+    ended = next((line for line in found if line.line == "ended"), None)
+    has_failed = any(line.line in ("failed", "surfaced") for line in found)
+    state = "failed" if has_failed else end.state if ended is None else ended.state
+    total = None if ended is None else max(0.0, ended.t - begin.t)
+    fates: dict[str, Fate] = {"committed": "committed", "failed": "failed"}
+    fates |= {"cancelled": "cancelled", "open": "going on" if is_going else "cut off"}
     return Part(
         host=host,
         t=begin.t,
-        call_s=None if end is None else end.call_s,
-        waited_s=0.0 if end is None else end.waited_s,
-        total_s=total if end is None or end.total_s is None else end.total_s,
-        fate=fates[known.state],
-        rss=() if end is None else tuple(end.rss),
-        device=() if end is None else tuple(end.device),
-        events={} if end is None else end.events,
+        call_s=end.call_s,
+        waited_s=end.waited_s,
+        total_s=total if end.total_s is None else end.total_s,
+        fate=fates[state],
+        rss=tuple(end.rss) if isinstance(end.rss, list) else (),
+        device=tuple(end.device),
+        events=end.events,
     )
 
 

@@ -1,6 +1,6 @@
 """A diagnosis for people: what is wrong first, then what saves cost, then all the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from orbax_bench_core import pages
@@ -40,18 +40,17 @@ def headline(found: model.Diagnosis) -> pages.Callout:
         going = "no save has ended yet" if found.is_going else "no save has ended"
         return pages.Callout("NOTHING TO SAY", going, "unsure")
     saves = pages.count(found.committed, "save")
-    return pages.Callout("NO TROUBLE", f"{_cost(found)}; {saves} committed, none failed", "good")
-
-
-def _cost(found: model.Diagnosis) -> str:
-    share = found.blocked_share or 0.0
-    return f"saves block {pages.seconds(60 * share)} of each 60 s"
+    cost = f"saves block {pages.seconds(60 * found.blocked_share)} of each 60 s"
+    return pages.Callout("NO TROUBLE", f"{cost}; {saves} committed, none failed", "good")
 
 
 def diagnosis_document(found: model.Diagnosis) -> pages.Document:
     """Returns a diagnosis for people."""
     others = [WORDS[each.kind] for each in found.findings[1:]]
     more = f"Also: {', '.join(others)}." if others else ""
+    all_said = tuple(
+        f"{WORDS[each.kind]}: {each.text}. What helps: {each.advice}" for each in found.findings
+    )
     advice = (pages.Text(f"What helps: {found.findings[0].advice}."),) if found.findings else ()
     state = "still runs" if found.is_going else "has ended"
     return pages.Document(
@@ -59,10 +58,15 @@ def diagnosis_document(found: model.Diagnosis) -> pages.Document:
         f"{pages.count(found.lives, 'life', 'lives')}, {pages.seconds(found.seconds)}; the job "
         f"{state}",
         headline=headline(found),
-        summary=(*_picture(found), _figures(found), pages.Text(more), *advice),
+        summary=(
+            *_picture(found),
+            _table("of|in this job~", _facts(found)),
+            pages.Text(more),
+            *advice,
+        ),
         following=_following(found),
         details=(
-            pages.Details("All that is wrong", (_findings(found),)),
+            pages.Details("All that is wrong", (pages.Text(items=all_said),)),
             pages.Details("Times", tuple(_times(found))),
             pages.Details("Hosts", (_hosts(found),)),
             pages.Details("Phases of a save, first host", (_phases(found),)),
@@ -73,31 +77,26 @@ def diagnosis_document(found: model.Diagnosis) -> pages.Document:
     )
 
 
-def _findings(found: model.Diagnosis) -> pages.Text:
-    return pages.Text(
-        items=tuple(
-            f"{WORDS[each.kind]}: {each.text}. What helps: {each.advice}" for each in found.findings
-        )
-    )
-
-
 def _following(found: model.Diagnosis) -> pages.Code | None:
     if found.suite:
-        return pages.Code(
-            command("run", found.suite, "-o", "results"),
-            "Measure the job's checkpoint with other options.",
-        )
-    if found.checkpoint:
-        return pages.Code(
-            command("diagnose", found.place, "--suite", "job.yaml"),
-            "Write a suite that saves the job's checkpoint, to try options with.",
-        )
-    return None
+        measure = command("run", found.suite, "-o", "results")
+        return pages.Code(measure, "Measure the job's checkpoint with other options.")
+    if not found.checkpoint:
+        return None
+    write = command("diagnose", found.place, "--suite", "job.yaml")
+    return pages.Code(write, "Write a suite that saves the job's checkpoint, to try options with.")
 
 
-def _figures(found: model.Diagnosis) -> pages.Table:
-    rows = [pages.Row((name, text)) for name, text in _facts(found)]
-    return pages.Table(pages.columns("of", "in this job~"), tuple(rows))
+def _table(headings: str, rows: Iterable[tuple[str, ...]]) -> pages.Table:
+    return pages.Table(pages.columns(*headings.split("|")), tuple(map(pages.Row, rows)))
+
+
+def _known(value: float | None, write: Callable[[float], str] = pages.seconds) -> str:
+    return "unknown" if value is None else write(value)
+
+
+def _mib(value: float) -> str:
+    return f"{pages.digits(value)} MiB"
 
 
 def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
@@ -111,11 +110,8 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         waited = ""
         if found.waits is not None:
             waited = f", {pages.seconds(found.waits.total)} of it waiting for the previous save"
-        total = pages.seconds(found.calls.total)
-        yield (
-            "training blocked",
-            f"{pages.seconds(found.calls.median)} each, {total} in all{waited}",
-        )
+        each, total = pages.seconds(found.calls.median), pages.seconds(found.calls.total)
+        yield "training blocked", f"{each} each, {total} in all{waited}"
     if found.background is not None:
         yield "in the background", f"{pages.seconds(found.background.median)} each"
     if found.steps is not None:
@@ -142,24 +138,14 @@ def _times(found: model.Diagnosis) -> Iterator[pages.Element]:
         "in the background": found.background,
         "loads": found.loads,
     }
-    rows = [
-        pages.Row(
-            (
-                name,
-                str(times.count),
-                pages.seconds(times.median),
-                pages.seconds(times.most),
-                pages.seconds(times.total),
-            )
-        )
+    rows = (
+        (name, str(times.count), *map(pages.seconds, (times.median, times.most, times.total)))
         for name, times in kinds.items()
         if times is not None
-    ]
-    yield pages.Table(pages.columns("of", "count#", "median#", "longest#", "in all#"), tuple(rows))
-    if found.explicit_s:
-        yield pages.Text(
-            f"The job also waited for saves by calls of its own: {pages.seconds(found.explicit_s)}."
-        )
+    )
+    yield _table("of|count#|median#|longest#|in all#", rows)
+    own = pages.seconds(found.explicit_s)
+    yield pages.Text(f"The job also waited for saves by calls of its own: {own} in all.")
     if (interval := found.interval) is not None:
         assumed = "assumed; --mtbf says it" if interval.mtbf_is_assumed else "as given or recorded"
         yield pages.Text(
@@ -172,78 +158,57 @@ def _times(found: model.Diagnosis) -> Iterator[pages.Element]:
 def _picture(found: model.Diagnosis) -> Iterator[pages.Chart]:
     if not found.points:
         return
-    longest = max(point.blocked + point.waited for point in found.points)
     end = max(point.t for point in found.points)
+    longest = max(point.waited + point.blocked for point in found.points)
     width = max(end, 1e-3) / 400
     waits: list[tuple[float, float]] = []
     calls: list[tuple[float, float]] = []
     for point in found.points:
-        left, right, middle = point.t - width, point.t + width, point.waited
-        waits += [(left, 0.0), (right, middle)]
-        calls += [(left, middle), (right, middle + point.blocked)]
+        left, right = point.t - width, point.t + width
+        waits += [(left, 0.0), (right, point.waited)]
+        calls += [(left, point.waited), (right, point.waited + point.blocked)]
     bad = tuple((point.t, 0.0) for point in found.points if not point.committed)
-    marks = (
-        pages.Mark("bar", tuple(waits), "c2", "waiting for the previous save"),
-        pages.Mark("bar", tuple(calls), "c1", "blocked"),
-        pages.Mark("dots", bad, "bad", "no checkpoint"),
-    )
-    first, last = found.points[0], found.points[-1]
-    said = (
-        f"{len(found.points)} saves; the first blocks {pages.seconds(first.blocked)} and waits "
-        f"{pages.seconds(first.waited)}, the last, {pages.seconds(last.t - first.t)} later, "
-        f"{pages.seconds(last.blocked)} and {pages.seconds(last.waited)}"
+    said = "; ".join(
+        f"{name} at {pages.seconds(point.t)} blocks {pages.seconds(point.blocked)} and waits "
+        f"{pages.seconds(point.waited)}"
+        for name, point in (("the first", found.points[0]), ("the last", found.points[-1]))
     )
     yield pages.Chart(
         "Seconds that each save blocks training",
         said,
         pages.axis("seconds since the job began", 0, 1.02 * end, pages.digits),
         pages.axis("", 0, 1.05 * longest or 1.0, pages.seconds),
-        marks,
+        (
+            pages.Mark("bar", tuple(waits), "c2", "waiting for the previous save"),
+            pages.Mark("bar", tuple(calls), "c1", "blocked"),
+            pages.Mark("dots", bad, "bad", "no checkpoint"),
+        ),
     )
 
 
 def _hosts(found: model.Diagnosis) -> pages.Table:
-    headings = ("host#", "machine`", "saves#", "own writes#", "blocked#", "peak of memory#")
-    rows = [
-        pages.Row(
-            (
-                str(host.host),
-                host.node,
-                str(host.saves),
-                "unknown" if host.own is None else pages.seconds(host.own),
-                "unknown" if host.blocked is None else pages.seconds(host.blocked),
-                "unknown" if host.peak is None else f"+{pages.digits(host.peak)} MiB",
-            )
+    rows = (
+        (
+            *(str(host.host), host.node, str(host.saves)),
+            *(_known(host.own), _known(host.blocked), _known(host.peak, _mib)),
         )
         for host in found.per_host
-    ]
-    return pages.Table(pages.columns(*headings), tuple(rows))
+    )
+    return _table("host#|machine`|saves#|own writes#|blocked#|memory added#", rows)
 
 
 def _phases(found: model.Diagnosis) -> pages.Table:
-    rows = [
-        pages.Row((phase.name, phase.thread, pages.seconds(phase.median))) for phase in found.phases
-    ]
-    return pages.Table(pages.columns("phase`", "thread`", "median#"), tuple(rows))
+    rows = ((phase.name, phase.thread, pages.seconds(phase.median)) for phase in found.phases)
+    return _table("phase`|thread`|median#", rows)
 
 
 def _memory(found: model.Diagnosis) -> pages.Table:
-    rows = []
-    for kept in found.kept:
-        known = kept.per_save is not None and kept.low is not None and kept.high is not None
-        rows.append(
-            pages.Row(
-                (
-                    str(kept.host),
-                    kept.level,
-                    str(kept.saves),
-                    f"{pages.digits(kept.per_save or 0)} MiB" if known else "unknown",
-                    f"{pages.digits(kept.low or 0)} to {pages.digits(kept.high or 0)} MiB"
-                    if known
-                    else "needs 200 saves of one process",
-                    kept.word,
-                )
-            )
+    rows = (
+        (
+            *(str(kept.host), kept.level, str(kept.saves)),
+            *(_known(end, _mib) for end in (kept.per_save, kept.low, kept.high)),
+            kept.word if kept.per_save is not None else "needs 200 saves",
         )
-    headings = ("host#", "memory", "saves#", "kept of each#", "95 % interval", "verdict")
-    return pages.Table(pages.columns(*headings), tuple(rows))
+        for kept in found.kept
+    )
+    return _table("host#|memory|saves#|kept of each#|at least#|at most#|verdict", rows)

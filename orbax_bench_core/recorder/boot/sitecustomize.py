@@ -1,5 +1,7 @@
 """Attaches the recorder when Orbax is imported, never before: on `PYTHONPATH` by the launcher."""
 
+# mypy: ignore-errors - the types that it needs cost every start of a Python more than the rest
+
 import os
 import sys
 
@@ -25,7 +27,7 @@ def _watch() -> None:
                 execute(module)
                 _attach()
 
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+            spec.loader.exec_module = exec_module
             return spec
 
     sys.meta_path.insert(0, Finder())
@@ -56,7 +58,7 @@ if os.environ.get("ORBAX_BENCH_RECORD"):
 sys.path[:] = [place for place in sys.path if os.path.abspath(place) != _HERE]
 _ours = sys.modules.pop("sitecustomize", None)
 try:
-    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+    import sitecustomize  # noqa: F401
 except ImportError:
     if _ours is not None:
         sys.modules["sitecustomize"] = _ours

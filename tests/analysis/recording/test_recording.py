@@ -1,7 +1,5 @@
 """Recordings by their lines: hosts and starts put together, and what is said of them."""
 
-import json
-
 import pytest
 
 from orbax_bench_core.analysis.recording import (
@@ -11,64 +9,8 @@ from orbax_bench_core.analysis.recording import (
     read_recording,
 )
 from orbax_bench_core.errors import UserError
+from tests.support.recordings import NOON, Job
 from tests.support.shown import assert_tells, next_command, terminal
-
-NOON = 1.7e9
-TS = "/jax/orbax/write/background_ts_duration_secs"
-D2H = "/jax/orbax/write/blocking_d2h_duration_secs"
-RAW = "/jax/orbax/write/worker/io/raw/gbytes"
-
-
-class Job:
-    """Lines of a job that steps each 0.1 s and saves each 10 s; the keys of a save may be given."""
-
-    def __init__(self, folder, *, host=0, hosts=1, begin=NOON, pid=7):
-        self.folder, self.host = folder / "recording", host
-        self.begin = self.t = begin
-        self.saves = 0
-        self.lines = [
-            {"line": "life", "format": 1, "t": begin, "host": host, "hosts": hosts, "pid": pid}
-            | {"node": f"node-{host}", "devices": 8}
-        ]
-
-    def write(self, *, close=True, torn=""):
-        if close:
-            self.lines.append({"line": "close", "t": self.t})
-        file = self.folder / f"host_{self.host:05d}" / f"{self.begin:.0f}.jsonl"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(f"{json.dumps(line)}\n" for line in self.lines)
-        file.write_text(text + torn)
-        return self
-
-    def train(self, seconds=10.0, step=0.1):
-        count = round(seconds / step)
-        first = round((self.t - NOON) * 1000)
-        self.lines.append({"line": "steps", "n": first, "t": self.t, "s": [step] * count})
-        self.t += seconds
-        return self
-
-    def save(
-        self, *, call=0.2, behind=2.0, waited=0.0, own=1.5, d2h=0.1, rss=100.0, ends=True, **more
-    ):
-        self.saves += 1
-        number = 100 * self.saves
-        begin = {"id": self.saves, "what": "save", "step": number, "path": f"/ck/{number}"}
-        begin |= {"t": self.t, "background": True}
-        self.lines.append({"line": "begin", **begin})
-        if ends:
-            events = {TS: [1, own, own, "async_save"], D2H: [1, d2h, d2h, "MainThread"]}
-            events[RAW] = [1, 0.5, 0.5, "array_type_handler"]
-            levels = [round(rss * 2**20), round((rss + 30) * 2**20), round(rss * 2**20)]
-            end = {"state": "committed", "call_s": call, "waited_s": waited, "rss": levels}
-            end |= {"total_s": call + behind, "events": events} | more
-            self.lines.append({"line": "end", **begin, **end})
-        self.t += call
-        return self
-
-    def saves_of(self, count, **more):
-        for _ in range(count):
-            self.save(**more).train()
-        return self
 
 
 @pytest.fixture
@@ -106,7 +48,7 @@ def test_every_number_is_told(tmp_path):
             waited = 0.1 if number % 2 else 0.0
             job.save(rss=100 + number, own=1.5 + 2 * host, waited=waited, state="committed")
             job.train(4.0 + host / 10)
-        job.lines.append({"line": "wait", "t": job.t, "s": 0.5})
+        job.lines.append({"line": "wait", "t": job.t, "seconds": 0.5})
         failed = {"id": None, "what": "load", "where": "call", "t": job.t, "error": "IOError"}
         job.lines.append({"line": "failed", **failed})
         load = {"id": 900, "what": "load", "step": 100, "path": "/ck/100", "t": job.t}
@@ -207,10 +149,10 @@ def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save
 
 def test_lines_that_cannot_be_read_and_hosts_without_a_file_are_said(tmp_path):
     job = Job(tmp_path, hosts=2).train()
-    job.lines += [{"line": "of a later version"}, {"line": "wait", "t": "noon", "s": 1}]
+    job.lines += [{"line": "of a later version"}, {"line": "wait", "t": "noon", "seconds": 1}]
     notes = read_recording(str(job.saves_of(2).write(torn="{").folder)).notes
     assert "lines that cannot be read are left out: 3" in notes
-    assert "life 1: the files of 1 hosts are missing" in notes
+    assert "life 1: files of hosts that are missing: 1" in notes
 
 
 def test_a_folder_without_a_recording_is_refused_with_the_command_that_makes_one(tmp_path):
