@@ -3,9 +3,9 @@
 `python -m perf.recording [--pairs N] [--mib SIZE] [--leaves N]`
 
 Each pair saves once with a recorder and once without, in drawn order, after a save that is not
-counted, with nine steps after each. Of each quantity the median difference is printed with its 95 % interval; the CPU of the
-thread that saves tells the cost of the hooks where the wall clock drowns in noise. Targets: 1 ms of
-that CPU per save, 5 us per step.
+counted, with nine steps after each. Of each quantity the median difference is printed with its 95 %
+interval; the CPU of the thread that saves tells the cost of the hooks where the wall clock drowns
+in noise. Targets: 1 ms of that CPU per save, 5 us per step.
 """
 
 import argparse

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from orbax_bench_core.cli import terminal
-from orbax_bench_core.cli.arguments import AsJson, Html, Markdown, ShowDetails
+from orbax_bench_core.cli.arguments import AsJson, Html, ShowDetails, output_option
 from orbax_bench_core.exit_codes import exit_code
 
 
+def _option(metavar: str, about: str) -> Any:
+    return typer.Option(metavar=metavar, help=about)
+
+
 def record(
-    command: Annotated[
-        list[str],
-        typer.Argument(metavar="-- COMMAND...", help="The command that trains, as it is."),
-    ],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What trains.")],
     output_directory: Annotated[
         str,
-        typer.Option(
-            "--output-directory",
-            "-o",
-            metavar="DIR",
-            help="Where the recording goes, local or gs://; the same for all hosts.",
-        ),
+        output_option("Where the recording goes, local or gs://; the same on all hosts.", "DIR"),
     ],
     openmetrics: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="A directory of a node exporter's textfile collector, in which each host keeps "
-            "orbax_<host>.prom up to date.",
-        ),
+        str | None, _option("DIR", "Keep DIR/orbax_<host>.prom for a node exporter.")
     ] = None,
 ) -> None:
     """Run a training job as it is, and record what its checkpoints cost.
@@ -57,36 +48,18 @@ def record(
 
 def diagnose(
     recording: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR",
-            help="A recording, also of a job that still runs, local or gs://.",
-        ),
+        str, typer.Argument(metavar="DIR", help="A recording, also of a job that still runs.")
     ],
     mtbf: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Mean time between failures of the job; by default as it was recorded.",
-        ),
+        str | None, _option("DURATION", "Mean time between failures; by default as recorded.")
     ] = None,
     suite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a suite that saves the job's checkpoint: its shapes, dtypes and shardings.",
-        ),
+        str | None, _option("FILE", "Write a suite that saves the job's checkpoint.")
     ] = None,
     as_run: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write the saves as a run, which report, history, compare, soak and baseline "
-            "read.",
-        ),
+        str | None, _option("DIR", "Write the saves as a run, for report, history and compare.")
     ] = None,
     html: Html = None,
-    markdown: Markdown = None,
     details: ShowDetails = False,
     as_json: AsJson = False,
 ) -> None:
@@ -105,7 +78,6 @@ def diagnose(
     Exit codes: 0 nothing is wrong; 1 something is; 2 there is no recording.
     """
     from orbax_bench_core.analysis.recording import diagnosis_document, read_recording
-    from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.plan.goodput import seconds_of
     from orbax_bench_core.recordings import diagnose as diagnosis_of
@@ -114,11 +86,7 @@ def diagnose(
     job = read_recording(recording)
     found = diagnosis_of(job, mtbf_s=None if mtbf is None else seconds_of(mtbf, "--mtbf"))
     if suite is not None:
-        text = suite_like(found, suite).text
-        try:
-            write_atomically(place(suite), text.encode())
-        except OSError as error:
-            raise UserError(f"--suite: cannot write {suite}: {error}") from None
+        write_atomically(place(suite), suite_like(found, suite).text.encode())
         found = found.model_copy(update={"suite": suite})
     if as_run is not None:
         from orbax_bench_core.records import RunDirectory
@@ -129,6 +97,5 @@ def diagnose(
         publish(directory)
     document = diagnosis_document(found)
     terminal.write_page(document, html)
-    terminal.write_page(document, markdown, "--markdown")
     terminal.show_answer(found, document, html, as_json=as_json, details=details)
     raise typer.Exit(exit_code(found.outcome))

@@ -10,4 +10,5 @@ from orbax_bench_core.recorder.launcher import run_launcher as run_launcher
 from orbax_bench_core.recorder.lines import FORMAT as FORMAT
 from orbax_bench_core.recorder.recorder import Recorder as Recorder
 from orbax_bench_core.recorder.recorder import record as record
+from orbax_bench_core.recorder.stalls import stall_limit as stall_limit
 from orbax_bench_core.recorder.summary import Summary as Summary

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from orbax_bench_core.recorder.boot import ImportHook
 from orbax_bench_core.recorder.guard import Guard
-from orbax_bench_core.recorder.imports import ImportHook
 from orbax_bench_core.recorder.operations import Frame, Tracker, What
 
 Tick = Callable[[Any, int], None]
@@ -30,15 +30,13 @@ _PREFIXES: Final = ("/jax/orbax/", "/jax/checkpoint/", "/orbax/")
 _V0: Final = "orbax.checkpoint._src.checkpointers"
 _V1: Final = "orbax.checkpoint.experimental.v1._src"
 _EMERGENCY: Final = "orbax.checkpoint.experimental.emergency"
+_TIERS: Final = f"{_EMERGENCY}.multi_tier_checkpointing"
 _MANAGERS: Final = (
     ("orbax.checkpoint.checkpoint_manager", "CheckpointManager"),
     (f"{_EMERGENCY}.checkpoint_manager", "CheckpointManager"),
     (f"{_EMERGENCY}.p2p.checkpoint_manager", "CheckpointManager"),
     (f"{_EMERGENCY}.replicator_checkpoint_manager", "ReplicatorCheckpointManager"),
-    (
-        f"{_EMERGENCY}.multi_tier_checkpointing.replicator_checkpoint_manager",
-        "ReplicatorCheckpointManager",
-    ),
+    (f"{_TIERS}.replicator_checkpoint_manager", "ReplicatorCheckpointManager"),
 )
 _TRAINING: Final = (f"{_V1}.training.checkpointer", "Checkpointer")
 _SYNC: Final = (f"{_V0}.checkpointer", "Checkpointer")
@@ -94,8 +92,6 @@ class Hooks:
         for holder, name, original, ours in reversed(self._patched):
             if vars(holder).get(name) is ours:
                 setattr(holder, name, original)
-        self._listeners.clear()
-        self._patched.clear()
 
     def _wrap_all(self, module: ModuleType) -> None:
         for hook in self._hooks[module.__name__]:
@@ -189,32 +185,32 @@ def _calls(tracker: Tracker, tick: Tick) -> list[_Hook]:
 def _recorded(tracker: Tracker) -> list[_Hook]:
     """Returns the hooks on Orbax's own record of an operation, which every host has."""
 
-    def starts(args: tuple[Any, ...], _: Mapping[str, Any]) -> None:
+    def starts(args: tuple[Any, ...], _: object) -> None:
         known = vars(args[0])
         store = str(known.get("_storage_type", ""))
-        tracker.starts(*_named(known), store, bool(known.get("_async_origin")))
+        tracker.starts(*_named(args), store, bool(known.get("_async_origin")))
 
-    def blocking_ends(args: tuple[Any, ...], _: Mapping[str, Any]) -> None:
-        tracker.blocking_ends(*_named(vars(args[0])))
+    def blocks(args: tuple[Any, ...], _: object) -> None:
+        tracker.blocking_ends(*_named(args))
 
     def completes(_: object, args: tuple[Any, ...], error: BaseException | None) -> None:
         if error is None:
-            tracker.completes(*_named(vars(args[0])))
+            tracker.completes(*_named(args))
 
-    def saves(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        tracker.starts("save", _path(args[0]), "", bool(kwargs.get("async_origin")))
+    def saves(args: tuple[Any, ...], given: Mapping[str, Any]) -> None:
+        tracker.starts("save", _path(args[0]), "", bool(given.get("async_origin")))
 
     def saved(_: object, args: tuple[Any, ...], __: object) -> None:
         tracker.completes("save", _path(args[0]))
 
-    of = (_TRACKING, "OperationRecorder")
+    of, before = (_TRACKING, "OperationRecorder"), (_TRACKING, "")
     return [
         _Hook(*of, "record_start", starts, _nothing),
-        _Hook(*of, "record_blocking_completion", blocking_ends, _nothing),
+        _Hook(*of, "record_blocking_completion", blocks, _nothing),
         _Hook(*of, "record_completion", _nothing, completes),
         # Before there was such a record, in 0.11:
-        _Hook(_TRACKING, "", "record_save_start", saves, _nothing),
-        _Hook(_TRACKING, "", "record_save_completion", _nothing, saved),
+        _Hook(*before, "record_save_start", saves, _nothing),
+        _Hook(*before, "record_save_completion", _nothing, saved),
     ]
 
 
@@ -244,7 +240,8 @@ def _nothing(*_: object) -> None:
     pass
 
 
-def _named(known: Mapping[str, Any]) -> tuple[What, str]:
+def _named(args: tuple[Any, ...]) -> tuple[What, str]:
+    known = vars(args[0])
     return known["_operation_type"].value, _path(known["_path"])
 
 

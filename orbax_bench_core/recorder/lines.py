@@ -57,12 +57,6 @@ class LinesFile:
             raise OSError(f"only {done} of {len(data)} bytes were written: is the disk full?")
         self._left = b""
 
-    def close(self) -> None:
-        """Ends the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
     def _rewrite(self, data: bytes) -> None:
         from etils import epath  # Orbax brings it, and reads buckets by it
 

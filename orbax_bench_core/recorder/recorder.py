@@ -5,6 +5,7 @@ import collections
 import contextlib
 import dataclasses
 import os
+import statistics
 import sys
 import threading
 import time
@@ -15,10 +16,12 @@ from orbax_bench_core.recorder.guard import Guard, log
 from orbax_bench_core.recorder.hooks import SAID, Hooks
 from orbax_bench_core.recorder.lines import FORMAT, LinesFile
 from orbax_bench_core.recorder.operations import Frame, Operation, Tracker, rss
-from orbax_bench_core.recorder.stalls import Band
+from orbax_bench_core.recorder.stalls import FEWEST, stall_limit
 from orbax_bench_core.recorder.summary import Summary
 
 _MOST_STEPS: Final = 200_000
+_KEPT: Final = 100
+"""Operations that tell what is usual."""
 _FLUSH_S: Final = 2.0
 _SAMPLE_S: Final = 0.05
 _IDLE_S: Final = 0.5
@@ -65,7 +68,10 @@ class Recorder:
         self._steps: collections.deque[tuple[int, float, float]] = collections.deque(
             maxlen=_MOST_STEPS
         )
-        self._bands: collections.defaultdict[tuple[str, str], Band] = collections.defaultdict(Band)
+        # Seconds of the last operations, by kind and part.
+        self._usual: collections.defaultdict[tuple[str, str], collections.deque[float]] = (
+            collections.defaultdict(lambda: collections.deque(maxlen=_KEPT))
+        )
         self._silent_until, self._withheld = 0.0, 0  # of warnings of stalls
         self._file: LinesFile | None = None
         self._host = 0
@@ -181,8 +187,8 @@ class Recorder:
             if one.ended is not None:
                 self._totals.add(one)
                 call = one.call_s or 0.0
-                self._bands[one.what, "call"].add(call)
-                self._bands[one.what, "background"].add(one.ended - one.begun - call)
+                self._usual[one.what, "call"].append(call)
+                self._usual[one.what, "background"].append(max(0.0, one.ended - one.begun - call))
             self._tracker.lines.append(one.line())
         has_news = bool(self._tracker.lines) and self._rarely == 1 and not self._failing
         if last or has_news or now >= self._write_at:
@@ -199,19 +205,19 @@ class Recorder:
         self, of: Frame | Operation, seconds: float, part: tuple[str, str], which: str
     ) -> None:
         """Notes a call or a background part that takes far longer than usual, and says so."""
-        band = self._bands[part]
-        limit = band.limit
-        if of.warned or limit is None or seconds < limit:
+        others = self._usual[part]
+        if of.warned or len(others) < FEWEST or seconds < stall_limit(others):
             return
+        usual = statistics.median(others)
         of.warned = True
         which += "" if of.step is None else f" of step {of.step}"
-        said = {"what": which, "step": of.step, "seconds": seconds, "usual_s": band.usual}
+        said = {"what": which, "step": of.step, "seconds": seconds, "usual_s": usual}
         self._tracker.lines.append({"line": "stall", "t": time.time(), **said})
         if time.monotonic() < self._silent_until:
             self._withheld += 1
             return
         self._silent_until = time.monotonic() + _PAUSE_S
-        log.warning(_STALLS, which, seconds, band.usual, self._withheld, self.directory)
+        log.warning(_STALLS, which, seconds, usual, self._withheld, self.directory)
         self._withheld = 0
 
     def _write(self, now: float, last: bool) -> None:

@@ -65,12 +65,12 @@ class Summary:
         """Returns a line for people."""
         share = self.blocked_s / self.seconds if self.seconds else 0.0
         half = f", half within {statistics.median(self.blocked):.3g} s" if self.blocked else ""
-        steps = f"; {self.steps} steps" if self.steps else ""
-        steps += f" of {statistics.median(self.step_s):.3g} s" if self.step_s else ""
+        each = f" of {statistics.median(self.step_s):.3g} s" if self.step_s else ""
         return (
             f"{self.committed + self.failed} saves ({self.failed} failed) blocked "
             f"{self.blocked_s:.3g} s, {share:.1%} of the time{half}, {self.waited_s:.3g} s of it "
-            f"for the save before; {self.loads} loads took {self.load_s:.3g} s{steps}"
+            f"for the save before; {self.loads} loads took {self.load_s:.3g} s; "
+            f"{self.steps} steps{each}"
         )
 
     def write(self, file: str) -> None:

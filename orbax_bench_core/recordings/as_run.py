@@ -84,7 +84,7 @@ def _samples(save: Operation, part: Part) -> Iterator[Sample]:
     yield Sample("save_blocking", 0, TIME, part.blocked_s, "s")
     yield Sample("save_wait", 0, TIME, part.waited_s, "s")
     if save.background:
-        yield Sample("save_background", 0, TIME, max(0.0, total - (part.call_s or 0.0)), "s")
+        yield Sample("save_background", 0, TIME, part.behind_s, "s")
     if part.rss:
         yield Sample("save", 0, RSS.name, part.rss[0] / 2**20, RSS.unit)
     seen = set()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orbax_bench_core.analysis import recording
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.plan.goodput import job_of, log_of, plan_goodput
+from orbax_bench_core.plan.goodput import job_of, plan_goodput
 from orbax_bench_core.suite_files import Devices, Subject, draft_suite
 
 ASSUMED_MTBF_S: Final = 24 * 3600.0
@@ -55,15 +54,19 @@ def _interval(
     ]
     if not gaps:
         return None
-    log = log_of(_entries(found))
+    failures = list(itertools.pairwise(found.lives))
+    recorded_mtbf_s = found.seconds / len(failures) if failures else None
+    # From the end of a life to the first step of the next one; without any, what the job took to
+    # get to its first step.
+    back = [_first_step(after) - before.end for before, after in failures]
+    back = back or [_first_step(found.lives[-1]) - found.lives[-1].begin]
     steps, behind = diagnosis.steps, diagnosis.background
-    slowdown = 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio))
     given: dict[str, float | None] = {
-        "mtbf_s": mtbf_s or log.mtbf_s or ASSUMED_MTBF_S,
+        "mtbf_s": mtbf_s or recorded_mtbf_s or ASSUMED_MTBF_S,
         "blocking_s": diagnosis.calls.median,
         "background_s": 0.0 if behind is None else behind.median,
-        "slowdown": slowdown,
-        "recovery_s": log.recovery_s if log.recovery_s is not None else _start_s(found),
+        "slowdown": 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio)),
+        "recovery_s": max(0.0, statistics.median(back)),
         "step_s": steps.median,
     }
     job = job_of(given)
@@ -78,27 +81,11 @@ def _interval(
         goodput_now=today.goodput,
         goodput_best=best.goodput,
         mtbf=job.mtbf_s,
-        mtbf_is_assumed=mtbf_s is None and log.mtbf_s is None,
+        mtbf_is_assumed=mtbf_s is None and not failures,
         recovery=job.recovery_s,
     )
 
 
-def _start_s(found: recording.Recording) -> float:
-    """Returns the seconds from the start of the last life to its first step, and of a load."""
-    life = found.lives[-1]
-    first = life.steps[0][1] if life.steps else life.begin
-    return max(0.0, first - life.begin)
-
-
-def _entries(found: recording.Recording) -> Iterator[Mapping[str, Any]]:
-    """Yields a recording in the entries of ml-goodput-measurement, which a plan reads."""
-    stall = "custom_badput_event"
-    for number, life in enumerate(found.lives):
-        yield {"job_start_time": life.begin}
-        for step, begin, _ in life.steps:
-            yield {"step_count": step, "step_start_time": begin}
-        for one in found.saves:
-            if one.life == number and one.is_whole:
-                kind, begin = {f"{stall}_type": "checkpoint"}, one.first.t
-                yield {**kind, f"{stall}_start_time": begin}
-                yield {**kind, f"{stall}_end_time": begin + (one.first.call_s or 0.0)}
+def _first_step(life: recording.Life) -> float:
+    """Returns the time of the first step of a life, or of its begin if no step is known."""
+    return life.steps[0][1] if life.steps else life.begin

@@ -91,7 +91,7 @@ def draft_suite(
         *_mesh(part.mesh, devices),
         "",
         *_BENCHMARK[question],
-        *_processes(part.processes),
+        *([f"  processes: {part.processes}"] if part.processes > 1 else []),
     ]
     return config.parse_suite("\n".join(lines) + "\n", file)
 
@@ -281,11 +281,6 @@ def _mesh(mesh: plan.PlanMesh | None, devices: Devices) -> Iterator[str]:
     yield "mesh_config:"
     yield f"  mesh_axes: [{', '.join(mesh.axes)}]"
     yield f"  ici_parallelism: {{{sizes}}}"
-
-
-def _processes(processes: int) -> Iterator[str]:
-    if processes > 1:
-        yield _with_comment(f"  processes: {processes}", "hosts that saved it")
 
 
 def _with_comment(line: str, comment: str) -> str:

@@ -96,7 +96,7 @@ def test_memory_that_a_job_keeps_of_each_save_is_a_leak(tmp_path):
     found = diagnosed(tmp_path, code=1)
     assert first_of(found) == "leak"
     (kept,) = (each for each in found["kept"] if each["level"] == "host")
-    assert kept["low"] < 1.0 < kept["high"] + 0.1
+    assert 0.95 < kept["per_save"] < 1.2
 
 
 @pytest.mark.nightly

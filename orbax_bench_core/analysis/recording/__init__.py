@@ -7,7 +7,6 @@ from orbax_bench_core.analysis.recording.reading import Life as Life
 from orbax_bench_core.analysis.recording.reading import Operation as Operation
 from orbax_bench_core.analysis.recording.reading import Part as Part
 from orbax_bench_core.analysis.recording.reading import Recording as Recording
-from orbax_bench_core.analysis.recording.reading import is_recording as is_recording
 from orbax_bench_core.analysis.recording.reading import read_recording as read_recording
 from orbax_bench_core.analysis.recording.view import diagnosis_document as diagnosis_document
 from orbax_bench_core.analysis.recording.view import headline as headline

@@ -21,17 +21,9 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
     saves, whole = recording.saves, [one for one in recording.saves if one.is_whole]
     parts = [one.first for one in whole]
     loads = [one.first for one in recording.operations if one.what == "load" and one.is_whole]
-    behind = [
-        max(0.0, part.total_s - part.call_s)
-        for one in whole
-        if one.background and (part := one.first).total_s is not None and part.call_s is not None
-    ]
     begin = recording.lives[0].begin
-    sized = [
-        [part.num_bytes or 0 for part in one.parts.values()]
-        for one in whole
-        if not one.overlaps and any(part.num_bytes for part in one.parts.values())
-    ]
+    apart = (one.parts.values() for one in whole if not one.overlaps)
+    sizes = [sum(part.num_bytes or 0 for part in on_hosts) for on_hosts in apart]
     stride = -(-len(saves) // _MOST_POINTS) or 1
     found = model.Diagnosis(
         place=recording.place,
@@ -45,10 +37,10 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
         cut_off=sum(one.fate == "cut off" for one in saves),
         calls=figures.times_of(part.call_s or 0.0 for part in parts),
         waits=figures.times_of(part.waited_s for part in parts if part.waited_s > 1e-3),
-        background=figures.times_of(behind),
+        background=figures.times_of(one.first.behind_s for one in whole if one.background),
         explicit_s=sum(seconds for life in recording.lives for _, seconds in life.waits),
         loads=figures.times_of(part.call_s or 0.0 for part in loads),
-        save_bytes=sum(sized[-1]) if sized else None,
+        save_bytes=max(sizes, default=0) or None,
         steps=figures.steps_of(recording),
         kept=tuple(figures.kept_of(recording)),
         per_host=tuple(figures.hosts_of(recording)),

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.recording import figures, model
 from orbax_bench_core.analysis.recording.reading import Operation, Recording
+from orbax_bench_core.recorder import stall_limit
 
 _MATTERS: Final = 0.01
 """Share of the time below which a cost is not called wrong."""
-_FEWEST_SAVES: Final = 8
-"""Saves that a host must be slowest in, or more."""
-_MOST_TIMES: Final = 0.8
-"""Share of the saves in which it must be."""
-_SLOWER: Final = 1.5
-"""How many times the others a slow host takes."""
+_CHANCE: Final = 0.01
+"""Chance that a job with equal hosts has one called slow."""
+_SLOWER: Final = 1.25
+"""How many times the others a slow host takes, in all."""
 _WAITING: Final = 0.3
 """Share of the blocked time from which waiting for the save before is its cause."""
 _FEWEST_USUAL: Final = 5
@@ -102,12 +103,6 @@ def _stalled(recording: Recording) -> Iterator[model.Finding]:
         return
 
 
-def stall_limit(values: Sequence[float]) -> float:
-    """Returns the seconds from which an operation is a stall, as the recorder has them."""
-    ranked = sorted(values)
-    return max(5 * statistics.median(ranked), 3 * ranked[int(0.9 * (len(ranked) - 1))]) + 1.0
-
-
 def _leaking(found: model.Diagnosis) -> Iterator[model.Finding]:
     leaks = [kept for kept in found.kept if kept.word == "LEAK" and kept.per_save is not None]
     if not leaks:
@@ -133,24 +128,28 @@ def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.F
         for one in whole
         if len(own := {h: p.own_s for h, p in one.parts.items() if p.own_s is not None}) > 1
     ]
-    if len(rows) < _FEWEST_SAVES:
+    if not rows:
         return
-    slowest = [max(own, key=own.__getitem__) for own in rows]
-    host = statistics.mode(slowest)
+    hosts = max(map(len, rows))
+    [(host, times)] = Counter(max(own, key=own.__getitem__) for own in rows).most_common(1)
+    chance = hosts * sum(
+        math.comb(len(rows), k) * (1 / hosts) ** k * (1 - 1 / hosts) ** (len(rows) - k)
+        for k in range(times, len(rows) + 1)
+    )
     pairs = [
         (own[host], statistics.median(value for each, value in own.items() if each != host))
         for own in rows
         if host in own
     ]
-    clear = sum(mine > _SLOWER * others for mine, others in pairs)
-    cost = sum(max(0.0, mine - others) for mine, others in pairs) / (found.seconds or 1.0)
-    if clear < _MOST_TIMES * len(rows) or cost < _MATTERS:
+    whole_s, others_s = map(sum, zip(*pairs, strict=True))
+    is_clear = chance < _CHANCE and whole_s > _SLOWER * others_s
+    if not is_clear or whole_s - others_s < _MATTERS * found.seconds:
         return
     mine, others = (pages.seconds(statistics.median(side)) for side in zip(*pairs, strict=True))
     node = recording.lives[-1].hosts[host].node if host in recording.lives[-1].hosts else "gone"
     yield model.Finding(
         kind="slow host",
-        text=f"host {host} ({node}) is slowest in {slowest.count(host)} of {len(rows)} saves: it "
+        text=f"host {host} ({node}) is slowest in {times} of {len(rows)} saves: it "
         f"writes for {mine}, the others for {others}{_excess_phase(whole, host)}",
         advice="each save ends with its slowest host: compare its disk, network and neighbours "
         "with those of another one",
@@ -204,8 +203,7 @@ def _call(operation: Operation) -> float:
 
 
 def _behind(operation: Operation) -> float:
-    part = operation.first
-    return max(0.0, (part.total_s or 0.0) - (part.call_s or 0.0))
+    return operation.first.behind_s
 
 
 def _phase_of(operation: Operation, others: Sequence[Operation]) -> str:

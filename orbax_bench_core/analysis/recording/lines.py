@@ -4,8 +4,6 @@ from typing import Annotated, Literal
 
 import pydantic
 
-FORMAT = 1
-
 Seconds = Annotated[float, pydantic.Field(ge=0, le=1e9)]
 Epoch = Annotated[float, pydantic.Field(ge=0, le=3e10)]
 Bytes = Annotated[int, pydantic.Field(ge=0, le=2**63)]
@@ -32,8 +30,6 @@ class Line(pydantic.BaseModel):
     node: str = ""
     jax: str = ""
     orbax: str = ""
-    device_kind: str = ""
-    devices: int = 0
     lacking: list[str] = []
     # Of a save or load.
     id: int | None = None

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
-from orbax_bench_core.analysis.recording.lines import FORMAT, EventSums, Line
+from orbax_bench_core.analysis.recording.lines import EventSums, Line
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import matching, place, read_at_most
+from orbax_bench_core.recorder import FORMAT
 
 if TYPE_CHECKING:
     from etils import epath
@@ -58,6 +59,11 @@ class Part:
     def blocked_s(self) -> float:
         """Seconds of the call without waiting for the save before."""
         return max(0.0, (self.call_s or 0.0) - self.waited_s)
+
+    @property
+    def behind_s(self) -> float:
+        """Seconds that it went on in the background."""
+        return max(0.0, (self.total_s or 0.0) - (self.call_s or 0.0))
 
     @property
     def own_s(self) -> float | None:
@@ -144,11 +150,6 @@ class Recording:
     def seconds(self) -> float:
         """Seconds that the recorded processes ran."""
         return sum(life.end - life.begin for life in self.lives)
-
-
-def is_recording(folder: str) -> bool:
-    """Whether a folder holds a recording."""
-    return next(iter(_files(folder)), None) is not None
 
 
 def read_recording(folder: str, *, now: float | None = None) -> Recording:

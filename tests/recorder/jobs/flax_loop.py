@@ -35,7 +35,7 @@ def plant(fault, saves):
         if fault == "full" and number == 3:
             raise OSError(28, "No space left on device")
         if fault == "stall" and number == saves - 2:
-            time.sleep(3)
+            time.sleep(15)
         if fault == "leak":
             kept.append(b"x" * (1 << 20))
         if fault == "kill" and number == 3:

@@ -28,7 +28,7 @@ if FAULT and INDEX == "1":
     log = jax_array_handlers._log_io_metrics
 
     def late(*args, **kwargs):
-        time.sleep(0.5)
+        time.sleep(1)
         return log(*args, **kwargs)
 
     jax_array_handlers._log_io_metrics = late

@@ -1,4 +1,4 @@
-"""Functions that are called with a module as soon as the job has imported it, never before."""
+"""Functions that are called with a module as soon as it has been imported, never before."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
