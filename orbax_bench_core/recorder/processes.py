@@ -42,7 +42,7 @@ def name_of(pid: int) -> str:
 
 
 def described(jax: Any) -> dict[str, Any]:
-    """Returns what the first line of a recording says of its process."""
+    """Returns the keys of the first line of a recording that describe its process."""
     return {
         "host": int(jax.process_index()),
         "hosts": int(jax.process_count()),

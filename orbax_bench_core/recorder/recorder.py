@@ -107,7 +107,7 @@ class Recorder:
         self._guard.call("step", self._tick, number, SAID)
 
     def summary(self) -> Summary:
-        """Returns what this process has spent on checkpoints so far."""
+        """Returns the figures of this process so far."""
         seconds = time.perf_counter() - self._began
         return dataclasses.replace(self._totals, seconds=seconds, errors=self._guard.errors)
 

@@ -28,7 +28,7 @@ _INTERFERES: Final = 1.05
 
 
 def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Finding, ...]:
-    """Returns what is wrong; `found` has the figures of the same recording."""
+    """Returns all that is wrong; `found` has the figures of the same recording."""
     rules = (
         _failed(recording),
         _cut_off(recording),
