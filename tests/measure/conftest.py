@@ -80,10 +80,10 @@ def add_collector(monkeypatch):
     def add(key, factory):
         monkeypatch.setattr(collectors, "FACTORIES", {**collectors.FACTORIES, key: factory})
         monkeypatch.setattr(collectors, "KEYS", (*collectors.KEYS, key))
-        collectors._known.cache_clear()
+        collectors._check_keys.cache_clear()
 
     yield add
-    collectors._known.cache_clear()
+    collectors._check_keys.cache_clear()
 
 
 @pytest.fixture
