@@ -16,25 +16,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from orbax_bench_components.aggregate import aggregate
-from orbax_bench_components.answers import (
-    best,
-    calibrate,
-    inspect_checkpoint,
-    plan_save,
-    recovery,
-    soak,
-    study_async,
-)
+from orbax_bench_components.best import best
+from orbax_bench_components.calibrate import calibrate
 from orbax_bench_components.choose_folder import choose_folder
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.finish import finish
 from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.image import IMAGE, RELEASED
+from orbax_bench_components.inspect_checkpoint import inspect_checkpoint
+from orbax_bench_components.plan_save import plan_save
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme, index_readme
+from orbax_bench_components.recovery import recovery
 from orbax_bench_components.run_sweep_point import run_sweep_point
+from orbax_bench_components.soak import soak
+from orbax_bench_components.study_async import study_async
 
 COMPONENTS = (
     choose_folder,

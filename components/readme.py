@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 import docstring_parser
@@ -103,20 +102,14 @@ which the components lie in a category, with a file OWNERS ([a template](OWNERS.
   sync-packages`.
 - **`component.yaml`** stays here: their `.gitignore` (line 265) names it, and no folder there has
   one, so that yamllint, which would refuse the indentation that kfp writes, never reads one.
-
-Components that answer a question ({made}) are made from a table in `answers.py`, which imports the
-steps: for those a file of their own would be needed.
 """
 
 
 def index_readme(components: Iterable[Any]) -> str:
     """Returns the README of all components: what there is, and how their image is made."""
-    rows, made = [], []
+    rows = []
     for component in components:
         name = component.name.replace("-", "_")
         docs = docstring_parser.parse(component.python_func.__doc__ or "")
         rows.append(f"| [{component.name}]({name}/README.md) | {docs.short_description} |")
-        if not (Path(__file__).parent / name / "component.py").exists():
-            made.append(component.name)
-    index = _INDEX.replace("{rows}", "\n".join(rows)).replace("{made}", ", ".join(made))
-    return index.replace("{released}", RELEASED)
+    return _INDEX.replace("{rows}", "\n".join(rows)).replace("{released}", RELEASED)

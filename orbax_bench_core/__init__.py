@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.gate import Verdict
+    from orbax_bench_core.recorder import Recorder, record
     from orbax_bench_core.records import Repeat, Run, Series, load_run
     from orbax_bench_core.steps import ab, recovery, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Best",
     "Pair",
+    "Recorder",
     "Recovery",
     "Repeat",
     "Run",
@@ -40,6 +42,7 @@ __all__ = [
     "best",
     "load_run",
     "read_verdicts",
+    "record",
     "recovery",
     "run",
     "soak",
@@ -48,6 +51,7 @@ __all__ = [
 _ROOMS: Final = {
     "Best": "analysis.best",
     "Pair": "sweep",
+    "Recorder": "recorder",
     "Recovery": "analysis.recovery",
     "Repeat": "records",
     "Run": "records",
@@ -61,6 +65,7 @@ _ROOMS: Final = {
     "best": "analysis.best",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
+    "record": "recorder",
     "recovery": "steps",
     "run": "steps",
     "soak": "steps",

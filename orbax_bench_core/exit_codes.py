@@ -1,9 +1,9 @@
-"""Exit codes: one table for every command."""
+"""Outcomes, and the exit code of each: one table for every command."""
 
 import dataclasses
 import enum
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal, Self
 
 
 class Exit(enum.IntEnum):
@@ -55,11 +55,28 @@ _RANKED: Final = (
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Ending:
-    """How something ended, as far as an exit code depends on it."""
+State = Literal["REGRESSION", "FAILED", "INCONCLUSIVE", "ACCEPTED", "PASS"]
+"""State of a suite, as a webhook and an engine are told.
 
-    word: str = ""  # the verdict, or LEAK of a soak; empty if nothing was judged
+INCONCLUSIVE says nothing new, and a REGRESSION that is ACCEPTED is not told.
+"""
+
+CODES: Final[dict[State, Exit]] = {
+    "REGRESSION": Exit.REGRESSION,
+    "FAILED": Exit.FAILED,
+    "INCONCLUSIVE": Exit.INCONCLUSIVE,
+    "ACCEPTED": Exit.OK,
+    "PASS": Exit.OK,
+}
+"""Exit code of each state, the worst first."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a run ended, or what one answer about it found: what every medium tells of it."""
+
+    # the verdict; of what has none LEAK, COMPARED, `not back` or how far it came; or empty
+    word: str = ""
     incomplete: bool = False  # whether something failed or was left out, or nothing was measured
     exploratory: bool = False  # whether it was judged by rules that were changed after the data
     # whether both sides were measured apart, so that the word decides nothing
@@ -67,8 +84,22 @@ class Ending:
     lacks_operations: bool = False  # whether an arm lacks an operation, which is never tolerated
     accepted: bool = False  # whether a person knows the regression, and accepts it
 
+    @property
+    def state(self) -> State:
+        """The state in which it leaves its suite: what warns only is told by its word as well."""
+        if exit_code(self) == Exit.FAILED:
+            return "FAILED"
+        said = "REGRESSION" if self.word in _REGRESSED else self.word
+        if said == "REGRESSION" and self.accepted:
+            return "ACCEPTED"
+        return next((state for state in CODES if state == said), "PASS")
 
-def exit_code(*found: Ending, incomplete: bool = False, allow_inconclusive: bool = False) -> int:
+    def lacking(self, lacks: object) -> Self:
+        """Returns this outcome, incomplete too if `lacks` is true or names something."""
+        return dataclasses.replace(self, incomplete=self.incomplete or bool(lacks))
+
+
+def exit_code(*found: Outcome, incomplete: bool = False, allow_inconclusive: bool = False) -> int:
     """Returns the exit code of what was found, by every command and step."""
     codes = {Exit.FAILED} if incomplete else set()
     for one in found:

@@ -55,7 +55,9 @@ def test_what_type_checkers_see_is_what_is_loaded():
 
 
 def test_an_unknown_name_lists_the_public_ones():
-    with pytest.raises(AttributeError, match="its public names: Best, Pair, Recovery, Repeat, Run"):
+    with pytest.raises(
+        AttributeError, match="its public names: Best, Pair, Recorder, Recovery, Repeat, Run"
+    ):
         _ = orbax_bench_core.Runs
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.authoring import BenchmarkOptions
+from orbax_bench_core.interface import BenchmarkOptions
 from orbax_bench_core.sweep import BUILTINS, Axis, sweepable_axes
 from orbax_bench_core.worker import NOT_PROVED, NOT_TRIED, PROOFS
 

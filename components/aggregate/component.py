@@ -41,13 +41,6 @@ def aggregate(
         What is missing, a line each: steps that left nothing, points that are incomplete or have
         failed repeats; at most 20 lines.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, aggregate
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        return aggregate(output_directory).into(
-            samples=samples,
-            metrics=metrics,
-            summary=summary,
-            report=report,
-            tensorboard=tensorboard,
-        )
+    return as_component("aggregate", locals())

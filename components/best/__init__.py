@@ -1,3 +1,3 @@
 """The best component."""
 
-from orbax_bench_components.answers import best as best
+from .component import best as best

@@ -1,3 +1,3 @@
 """The calibrate component."""
 
-from orbax_bench_components.answers import calibrate as calibrate
+from .component import calibrate as calibrate

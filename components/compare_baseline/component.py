@@ -45,9 +45,6 @@ def compare_baseline(
         The verdict, in one word.
     """
     from orbax_bench_core.lineage import place_of
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, compare_baseline
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        return compare_baseline(output_directory, baseline=baseline or place_of(stored)).into(
-            verdicts=verdicts, comparison=comparison, report=report, ratios=ratios
-        )
+    return as_component("compare_baseline", locals(), baseline=baseline or place_of(stored))

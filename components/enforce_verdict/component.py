@@ -28,10 +28,6 @@ def enforce_verdict(
             separate runs only warns below 2x; without this input the word counts.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, enforce_verdict
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        path = verdicts.path if verdicts else None
-        enforce_verdict(
-            verdict, verdicts=path, lacking=lacking or (), allow_inconclusive=allow_inconclusive
-        )
+    as_component("enforce_verdict", locals(), lacking=lacking or ())

@@ -49,20 +49,13 @@ def finish(
     Returns:
         REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED or PASS.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, finish
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        return finish(
-            output_directory,
-            suite=suite,
-            pipeline_run=pipeline_run if folder_per_run else "",
-            engine_run="" if go_on else pipeline_run,
-            slice_names=slices or (),
-            status=status.state,
-        ).into(
-            ending=ending,
-            report=report,
-            metrics=metrics,
-            verdicts=verdicts,
-            verdicts_report=verdicts_report,
-        )
+    return as_component(
+        "finish",
+        locals(),
+        pipeline_run=pipeline_run if folder_per_run else "",
+        engine_run="" if go_on else pipeline_run,
+        slice_names=slices or (),
+        status=status.state,
+    )

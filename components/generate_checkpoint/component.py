@@ -24,7 +24,6 @@ def generate_checkpoint(
         fixture: A suite file from whose first checkpoint and mesh a missing checkpoint is
             generated.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, generate_checkpoint
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        generate_checkpoint(suite, fixture=fixture).into(checkpoint=checkpoint)
+    as_component("generate_checkpoint", locals())

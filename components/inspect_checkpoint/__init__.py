@@ -1,3 +1,3 @@
 """The inspect-checkpoint component."""
 
-from orbax_bench_components.answers import inspect_checkpoint as inspect_checkpoint
+from .component import inspect_checkpoint as inspect_checkpoint

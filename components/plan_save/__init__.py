@@ -1,3 +1,3 @@
 """The plan-save component."""
 
-from orbax_bench_components.answers import plan_save as plan_save
+from .component import plan_save as plan_save

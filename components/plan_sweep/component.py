@@ -37,15 +37,6 @@ def plan_sweep(
     Returns:
         An item for each measuring step: the ids of its points, separated by spaces.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, plan_sweep
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        return plan_sweep(
-            suite,
-            output_directory,
-            arms=arms,
-            processes=processes,
-            points_per_step=points_per_step,
-            engine_run=pipeline_run,
-            go_on=go_on,
-        ).into(planned=planned)
+    return as_component("plan_sweep", locals(), engine_run=pipeline_run)

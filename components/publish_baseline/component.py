@@ -39,16 +39,6 @@ def publish_baseline(
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, publish_baseline
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        publish_baseline(
-            output_directory,
-            registry,
-            arm=arm,
-            promote=promote,
-            revision=revision,
-            force=force,
-            verdict=verdict,
-            allow_inconclusive=allow_inconclusive,
-        ).into(baseline=baseline)
+    as_component("publish_baseline", locals())

@@ -1,3 +1,3 @@
 """The recovery component."""
 
-from orbax_bench_components.answers import recovery as recovery
+from .component import recovery as recovery

@@ -67,23 +67,8 @@ def run_sweep_point(
             gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """
     from orbax_bench_core.launchers import note_job, noted_job
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, run_sweep_point
+    from orbax_bench_core.steps.pipeline import as_component
 
-    with ErrorsAsMessages():
-        if noted_job(gcp_resources) is None:
-            note_job(gcp_resources)
-        run_sweep_point(
-            [point],
-            output_directory,
-            keep_data=keep_data,
-            enable_hlo_dump=enable_hlo_dump,
-            measure_limits=measure_limits,
-            strict=strict,
-            lock=lock,
-            launcher=launcher,
-            tpu=tpu,
-            slices=slices,
-            launcher_settings=launcher_settings,
-            noted=gcp_resources,
-            expect=expect,
-        ).into(records=records)
+    if noted_job(gcp_resources) is None:
+        note_job(gcp_resources)
+    as_component("run_sweep_point", locals(), points=[point], noted=gcp_resources)

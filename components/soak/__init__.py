@@ -1,3 +1,3 @@
 """The soak component."""
 
-from orbax_bench_components.answers import soak as soak
+from .component import soak as soak

@@ -1,3 +1,3 @@
 """The study-async component."""
 
-from orbax_bench_components.answers import study_async as study_async
+from .component import study_async as study_async

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from orbax_bench_core import pages
 from orbax_bench_core.errors import command
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
 
@@ -22,11 +22,11 @@ Conclusion = Literal["named", "range", "same", "undecided", "failed"]
 verdict, or ends that could not be measured."""
 
 _OUTCOMES: Final = {
-    "named": Ending(word="REGRESSION"),
-    "range": Ending(word="REGRESSION"),
-    "same": Ending(word="PASS"),
-    "undecided": Ending(word="INCONCLUSIVE"),
-    "failed": Ending(incomplete=True),
+    "named": Outcome(word="REGRESSION"),
+    "range": Outcome(word="REGRESSION"),
+    "same": Outcome(word="PASS"),
+    "undecided": Outcome(word="INCONCLUSIVE"),
+    "failed": Outcome(incomplete=True),
 }
 
 
@@ -66,7 +66,7 @@ class ReleaseSearch(ResultModel):
     steps: tuple[SearchStep, ...]  # every comparison, in the order in which it was made
 
     @property
-    def outcome(self) -> Ending:
+    def outcome(self) -> Outcome:
         """What an exit code is made of."""
         return _OUTCOMES[self.conclusion]
 

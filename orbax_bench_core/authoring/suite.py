@@ -1,7 +1,6 @@
 """Suite of benchmark objects in Python, as scripts for Orbax's own framework make it."""
 
 import dataclasses
-import importlib
 import inspect
 import json
 import sys
@@ -9,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbax_bench_core.authoring.generator import BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.execute import RunSettings, to_stderr
+from orbax_bench_core.interface import BenchmarkOptions, BenchmarksGenerator
+from orbax_bench_core.records import Run
+from orbax_bench_core.steps import run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +76,7 @@ class TestSuite:
         file = str(folder / f"TestSuite {self.name!r}")
         return [parse_suite(json.dumps({**own, **blocks}), file) for blocks in groups.values()]
 
-    def run(self) -> list[Any]:
+    def run(self) -> list[Run]:
         """Measures every point, writes all reports, and returns a `Run` for each suite.
 
         What is in the directory already is not measured again.
@@ -90,9 +92,7 @@ class TestSuite:
                 "skipped, and the report says so; leave it out"
             )
         suites = self.suites()
-        # By name: all that measures stands above this room, which workers import without it.
-        steps = importlib.import_module("orbax_bench_core.steps")
-        settings = steps.RunSettings(
+        settings = RunSettings(
             local_directory=self.local_directory, keep_data=not self.remove_repeated_dir
         )
         directories = (
@@ -101,14 +101,9 @@ class TestSuite:
             else [f"{self.output_dir}/{number}" for number in range(1, len(suites) + 1)]
         )
         return [
-            steps.run(suite, directory, settings=settings, say=_to_stderr)
+            run(suite, directory, settings=settings, say=to_stderr)
             for suite, directory in zip(suites, directories, strict=True)
         ]
-
-
-def _to_stderr(line: str) -> None:
-    """Prints what a person waits for: another measurement of this machine, for minutes perhaps."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _plain(config: object) -> dict[str, Any]:

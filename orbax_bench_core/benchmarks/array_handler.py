@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support.needs import require_leaf, require_orbax_module
 from orbax_bench_core.benchmarks.support.options import ReplicaFolderOptions, await_all_hosts
 from orbax_bench_core.measure import Metrics
@@ -30,12 +30,12 @@ class ArrayHandlerOptions(ReplicaFolderOptions):
         use_metadata_store: Also write, and read, Orbax's own metadata of arrays.
     """
 
-    use_ocdbt: authoring.Sweepable[bool] = True
-    use_zarr3: authoring.Sweepable[bool] = False
-    use_colocated_python: authoring.Sweepable[bool] = False
-    use_replica_parallel: authoring.Sweepable[bool] = False
-    enable_replica_parallel_separate_folder: authoring.Sweepable[bool] = False
-    use_metadata_store: authoring.Sweepable[bool] = False
+    use_ocdbt: interface.Sweepable[bool] = True
+    use_zarr3: interface.Sweepable[bool] = False
+    use_colocated_python: interface.Sweepable[bool] = False
+    use_replica_parallel: interface.Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: interface.Sweepable[bool] = False
+    use_metadata_store: interface.Sweepable[bool] = False
 
     def handler(self) -> Any:
         """Makes the handler that these options describe."""
@@ -44,7 +44,7 @@ class ArrayHandlerOptions(ReplicaFolderOptions):
 
         more = {}
         if self.use_colocated_python:
-            authoring.optional_module("cloudpickle", "pathways", "use_colocated_python: true")
+            interface.optional_module("cloudpickle", "pathways", "use_colocated_python: true")
             dispatchers = require_orbax_module("_src.multihost.dispatchers", "use_colocated_python")
             more["dispatcher"] = dispatchers.ColocatedPythonDispatcher()
         return ocp.type_handlers.ArrayHandler(
@@ -55,15 +55,15 @@ class ArrayHandlerOptions(ReplicaFolderOptions):
         )
 
 
-@authoring.benchmark_options(ArrayHandlerOptions)
-class ArrayHandler(authoring.BenchmarksGenerator[ArrayHandlerOptions]):
+@interface.benchmark_options(ArrayHandlerOptions)
+class ArrayHandler(interface.BenchmarksGenerator[ArrayHandlerOptions]):
     """Measures `serialize`, `merge_ocdbt`, `metadata_validation` and `deserialize` of one array.
 
     The checkpoint_config must have an array called `array`, and that is all it needs. Without OCDBT
     there is nothing to merge. What was read is verified outside the clock.
     """
 
-    def test_fn(self, context: authoring.TestContext[ArrayHandlerOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[ArrayHandlerOptions]) -> interface.TestResult:
         """Writes, merges, reads the metadata, and reads."""
         import asyncio
 
@@ -102,10 +102,10 @@ class ArrayHandler(authoring.BenchmarksGenerator[ArrayHandlerOptions]):
                 asyncio.run(handler.deserialize([info], [arguments]))
             )
         context.verify({**context.pytree, _NAME: restored})
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
-def _info(context: authoring.TestContext, options: ArrayHandlerOptions) -> Any:
+def _info(context: interface.TestContext, options: ArrayHandlerOptions) -> Any:
     import orbax.checkpoint as ocp
 
     return ocp.type_handlers.ParamInfo(
@@ -123,11 +123,11 @@ def _info(context: authoring.TestContext, options: ArrayHandlerOptions) -> Any:
 def _check(metadata: Any, array: jax.Array) -> None:
     found = (metadata.shape, metadata.dtype)
     if found != (array.shape, array.dtype):
-        raise authoring.VerificationError(
+        raise interface.VerificationError(
             f"metadata of {_NAME!r} say {found}, saved was {(array.shape, array.dtype)}"
         )
     sharding = None if metadata.sharding is None else metadata.sharding.to_jax_sharding()
     if sharding != array.sharding:
-        raise authoring.VerificationError(
+        raise interface.VerificationError(
             f"metadata of {_NAME!r} say it was laid out as {sharding}, it was {array.sharding}"
         )

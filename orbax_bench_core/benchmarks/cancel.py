@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import needs, saving
 from orbax_bench_core.measure import Metrics
 
@@ -15,7 +15,7 @@ _STEP, _MOST_TRIES = 1, 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CancelOptions(authoring.BenchmarkOptions):
+class CancelOptions(interface.BenchmarkOptions):
     """Options of a benchmark that cancels a save.
 
     Attributes:
@@ -25,8 +25,8 @@ class CancelOptions(authoring.BenchmarkOptions):
             to its end.
     """
 
-    cancel_delay_secs: authoring.Sweepable[float] = 2
-    perform_cancellation: authoring.Sweepable[bool] = True
+    cancel_delay_secs: interface.Sweepable[float] = 2
+    perform_cancellation: interface.Sweepable[bool] = True
 
     def __post_init__(self) -> None:
         delay = self.cancel_delay_secs
@@ -54,8 +54,8 @@ def _measure_cancel(
         cancel()
 
 
-@authoring.benchmark_options(CancelOptions)
-class V0Cancel(authoring.BenchmarksGenerator[CancelOptions]):
+@interface.benchmark_options(CancelOptions)
+class V0Cancel(interface.BenchmarksGenerator[CancelOptions]):
     """Measures `save_blocking`, `cancel` and the `wait_after_cancel` for what went on meanwhile.
 
     Without a cancellation: `save_blocking` and `save_background`. A save may be faster than its
@@ -64,7 +64,7 @@ class V0Cancel(authoring.BenchmarksGenerator[CancelOptions]):
     To cancel, it needs a single process.
     """
 
-    def test_fn(self, context: authoring.TestContext[CancelOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[CancelOptions]) -> interface.TestResult:
         """Begins a save, cancels it, and looks at what is left."""
         import jax
         import orbax.checkpoint as ocp
@@ -95,7 +95,7 @@ class V0Cancel(authoring.BenchmarksGenerator[CancelOptions]):
                 left = "the save was cancelled, and left no checkpoint"
                 metrics.notes["cancel"] = ["the save was faster" if committed else left]
             elif not committed:
-                raise authoring.VerificationError(f"step {_STEP} was saved, but is not there")
+                raise interface.VerificationError(f"step {_STEP} was saved, but is not there")
             if committed:
                 context.prepare_load("restore", directory)
                 with metrics.measure("restore", num_bytes=num_bytes):
@@ -105,14 +105,14 @@ class V0Cancel(authoring.BenchmarksGenerator[CancelOptions]):
                 manager.save(_STEP + 1, args=ocp.args.StandardSave(tree))
                 manager.wait_until_finished()
                 context.verify(_restore(manager, _STEP + 1, tree))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _canceller(manager: Any) -> Any:
     # The manager has no public way to cancel.
     cancel = getattr(manager._checkpointer, "cancel", None)  # noqa: SLF001
     if cancel is None:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             "v0_cancel needs an orbax-checkpoint whose AsyncCheckpointer can cancel"
         )
     return cancel
@@ -124,8 +124,8 @@ def _restore(manager: Any, step: int, tree: Any) -> Any:
     return manager.restore(step, args=ocp.args.StandardRestore(saving.restore_target(tree)))
 
 
-@authoring.benchmark_options(CancelOptions)
-class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
+@interface.benchmark_options(CancelOptions)
+class V1Cancel(interface.BenchmarksGenerator[CancelOptions]):
     """Measures `save_blocking`, `cancel`, the `save_blocking` of the next step, `save_background`.
 
     Without a cancellation only one step is saved. Cancelling also deletes what the save had written
@@ -133,7 +133,7 @@ class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
     the clock. To cancel, it needs a single process.
     """
 
-    def test_fn(self, context: authoring.TestContext[CancelOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[CancelOptions]) -> interface.TestResult:
         """Begins a save, cancels it, and saves the next step."""
         import jax
 
@@ -146,7 +146,7 @@ class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
         _require_cancellable(options, "v1_cancel")
         with contextlib.closing(training.Checkpointer(context.path / "steps")) as checkpointer:
             if not hasattr(checkpointer, "cancel"):
-                raise authoring.UnmetNeed(
+                raise interface.UnmetNeed(
                     "v1_cancel needs an orbax-checkpoint whose Checkpointer can cancel"
                 )
             with metrics.measure("save_blocking"):
@@ -166,14 +166,14 @@ class V1Cancel(authoring.BenchmarksGenerator[CancelOptions]):
             checkpointer.reload()
             found = [checkpoint.step for checkpoint in checkpointer.checkpoints]
             if found != [last]:
-                raise authoring.VerificationError(
+                raise interface.VerificationError(
                     f"only step {last} should be there; there is {found}"
                 )
             context.prepare_load("load", context.path / "steps")
             with metrics.measure("load", num_bytes=num_bytes):
                 loaded = jax.block_until_ready(checkpointer.load(last, saving.load_target(tree)))
         context.verify(loaded)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _cancel(metrics: Metrics, checkpointer: Any) -> None:

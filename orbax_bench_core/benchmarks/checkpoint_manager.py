@@ -5,7 +5,7 @@ import dataclasses
 import functools
 from typing import Any, Literal
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import replicas, saving
 from orbax_bench_core.benchmarks.support.needs import (
     require_arrays,
@@ -36,21 +36,21 @@ class CheckpointManagerOptions(BoundedOptions):
             open it again.
     """
 
-    save_interval_steps: authoring.Sweepable[int] = 1
-    max_to_keep: authoring.Sweepable[int] = 1
-    train_steps: authoring.Sweepable[int] = 1
-    async_enabled: authoring.Sweepable[bool] = dataclasses.field(
-        default=True, metadata=authoring.LATER
+    save_interval_steps: interface.Sweepable[int] = 1
+    max_to_keep: interface.Sweepable[int] = 1
+    train_steps: interface.Sweepable[int] = 1
+    async_enabled: interface.Sweepable[bool] = dataclasses.field(
+        default=True, metadata=interface.LATER
     )
-    keep_period: authoring.Sweepable[int | None] = later(None)
-    best_fn: authoring.Sweepable[Literal["min", "max"] | None] = later(None)
-    lightweight_initialize: authoring.Sweepable[bool | None] = later(None)
+    keep_period: interface.Sweepable[int | None] = later(None)
+    best_fn: interface.Sweepable[Literal["min", "max"] | None] = later(None)
+    lightweight_initialize: interface.Sweepable[bool | None] = later(None)
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1}
 
 
-@authoring.benchmark_options(CheckpointManagerOptions)
-class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions]):
+@interface.benchmark_options(CheckpointManagerOptions)
+class CheckpointManager(interface.BenchmarksGenerator[CheckpointManagerOptions]):
     """Measures `save_blocking`, `save_background` and `save` of each step, and one `restore`.
 
     A step that the manager passes over is `skip`, and a save that is not asynchronous has no
@@ -60,8 +60,8 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
     """
 
     def test_fn(
-        self, context: authoring.TestContext[CheckpointManagerOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[CheckpointManagerOptions]
+    ) -> interface.TestResult:
         """Offers every step to the manager, and restores the last that it saved."""
         import jax
         import numpy as np
@@ -126,7 +126,7 @@ class CheckpointManager(authoring.BenchmarksGenerator[CheckpointManagerOptions])
             {"json_item": _JSON, "np_random_key": generator},
             against="saved",
         )
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _kept(options: CheckpointManagerOptions, saved: list[int]) -> list[int]:
@@ -153,16 +153,16 @@ class CheckpointManagerPerfOptions(BoundedOptions):
             a tree has arrays alone.
     """
 
-    use_ocdbt: authoring.Sweepable[bool] = True
-    use_zarr3: authoring.Sweepable[bool] = False
-    train_steps: authoring.Sweepable[int] = 20
-    enable_per_process_directory_creation: authoring.Sweepable[bool] = later(False)
+    use_ocdbt: interface.Sweepable[bool] = True
+    use_zarr3: interface.Sweepable[bool] = False
+    train_steps: interface.Sweepable[int] = 20
+    enable_per_process_directory_creation: interface.Sweepable[bool] = later(False)
 
     least = {"train_steps": 1}
 
 
-@authoring.benchmark_options(CheckpointManagerPerfOptions)
-class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfOptions]):
+@interface.benchmark_options(CheckpointManagerPerfOptions)
+class CheckpointManagerPerf(interface.BenchmarksGenerator[CheckpointManagerPerfOptions]):
     """Measures a `train_step`, then `save_blocking`, `save_background` and `save`, for each step.
 
     The manager saves continuously and keeps the latest checkpoint only, so a save also deletes the
@@ -172,8 +172,8 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
     """
 
     def test_fn(
-        self, context: authoring.TestContext[CheckpointManagerPerfOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[CheckpointManagerPerfOptions]
+    ) -> interface.TestResult:
         """Trains, saves every step, and restores the last."""
         import jax
         import orbax.checkpoint as ocp
@@ -230,7 +230,7 @@ class CheckpointManagerPerf(authoring.BenchmarksGenerator[CheckpointManagerPerfO
                 restored = manager.restore(last, args=arguments)["pytree_item"]
                 jax.block_until_ready(restored)
         context.verify(restored)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _per_process() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -268,13 +268,13 @@ class DeleterOptions(BoundedOptions):
             gs://. Null deletes.
     """
 
-    save_interval_steps: authoring.Sweepable[int] = 1
-    max_to_keep: authoring.Sweepable[int] = 1
-    train_steps: authoring.Sweepable[int] = 5
-    num_deletion_threads: authoring.Sweepable[int] = 1
-    enable_background_delete: authoring.Sweepable[bool] = later(False)
-    todelete_subdir: authoring.Sweepable[str | None] = later(None)
-    todelete_full_path: authoring.Sweepable[str | None] = later(None)
+    save_interval_steps: interface.Sweepable[int] = 1
+    max_to_keep: interface.Sweepable[int] = 1
+    train_steps: interface.Sweepable[int] = 5
+    num_deletion_threads: interface.Sweepable[int] = 1
+    enable_background_delete: interface.Sweepable[bool] = later(False)
+    todelete_subdir: interface.Sweepable[str | None] = later(None)
+    todelete_full_path: interface.Sweepable[str | None] = later(None)
 
     def is_valid(self) -> bool:
         """Orbax moves checkpoints to one place."""
@@ -288,8 +288,8 @@ class DeleterOptions(BoundedOptions):
     }
 
 
-@authoring.benchmark_options(DeleterOptions)
-class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
+@interface.benchmark_options(DeleterOptions)
+class Deleter(interface.BenchmarksGenerator[DeleterOptions]):
     """Measures, for each step but the first, the save and the `delete` of the one saved before.
 
     The saves give `save_blocking`, `save_background` and `save`. What the manager deletes by itself
@@ -298,7 +298,7 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
     restored and verified outside the clock.
     """
 
-    def test_fn(self, context: authoring.TestContext[DeleterOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[DeleterOptions]) -> interface.TestResult:
         """Saves step by step, and deletes behind itself."""
         import orbax.checkpoint as ocp
 
@@ -339,20 +339,20 @@ class Deleter(authoring.BenchmarksGenerator[DeleterOptions]):
             if options.enable_background_delete:
                 with metrics.measure("close"):
                     manager.close()
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _require_deletable(options: DeleterOptions, directory: AnyPath) -> None:
     for name in ("todelete_subdir", "todelete_full_path"):
         needs_bucket = name == "todelete_full_path"
         if getattr(options, name) is not None and needs_bucket != ("gs://" in str(directory)):
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 f"{name} needs an output directory {'on' if needs_bucket else 'outside'} gs://; "
                 f"{str(directory)!r} is not"
             )
     saved = len(range(0, options.train_steps, options.save_interval_steps))
     if saved < 2 or options.max_to_keep < 2:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             "deleter needs a checkpoint that the manager has not deleted by itself: set "
             "max_to_keep to 2 or more, and train_steps so that 2 or more are saved; with "
             f"max_to_keep: {options.max_to_keep}, train_steps: {options.train_steps} and "

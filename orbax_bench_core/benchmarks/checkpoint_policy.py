@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import saving
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module, require_tree
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
@@ -58,7 +58,7 @@ class Policy:
         name = _CLASS.get(self.policy_type, self.policy_type)
         kind = getattr(orbax, name, None)
         if kind is None:
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 f"policy_type: {self.policy_type} needs ocp.checkpoint_managers.{name}, which the "
                 "installed Orbax lacks"
             )
@@ -73,7 +73,7 @@ class Policy:
         try:
             return kind(**arguments)
         except TypeError as error:
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 f"policy_type: {self.policy_type}: the installed Orbax refuses {self.given}: "
                 f"{error}"
             ) from None
@@ -160,8 +160,8 @@ class CheckpointPolicyOptions(BoundedOptions):
         num_checkpoints: How many steps to offer to the manager.
     """
 
-    checkpoint_policies_options: authoring.Sweepable[Policies]
-    num_checkpoints: authoring.Sweepable[int] = 1000
+    checkpoint_policies_options: interface.Sweepable[Policies]
+    num_checkpoints: interface.Sweepable[int] = 1000
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -172,8 +172,8 @@ class CheckpointPolicyOptions(BoundedOptions):
     least = {"num_checkpoints": 1}
 
 
-@authoring.benchmark_options(CheckpointPolicyOptions)
-class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
+@interface.benchmark_options(CheckpointPolicyOptions)
+class CheckpointPolicy(interface.BenchmarksGenerator[CheckpointPolicyOptions]):
     """Measures `save_blocking` of each step that the policies save, and `skip` of each other one.
 
     A save that is still going on when the next one begins is waited for there, as in training;
@@ -182,8 +182,8 @@ class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
     """
 
     def test_fn(
-        self, context: authoring.TestContext[CheckpointPolicyOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[CheckpointPolicyOptions]
+    ) -> interface.TestResult:
         """Offers every step to the manager."""
         import jax
         import orbax.checkpoint as ocp
@@ -214,17 +214,17 @@ class CheckpointPolicy(authoring.BenchmarksGenerator[CheckpointPolicyOptions]):
                 target = saving.restore_target(tree)
                 arguments = saving.pytree_restore(target, item=target)
                 context.verify(manager.restore(manager.latest_step(), args=arguments))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _check_steps(kept: list[int], saved: list[int], policies: Policies) -> None:
     if not kept:
-        raise authoring.VerificationError("the policies saved no step at all, or kept none")
+        raise interface.VerificationError("the policies saved no step at all, or kept none")
     expected = set(policies.expected_preserve_checkpoints)
     for policy in policies.best:
         expected.update(saving.best_steps(saved, policy.given["best_fn"], policy.given.get("n")))
     missing = sorted(expected - set(kept))
     if missing:
-        raise authoring.VerificationError(
+        raise interface.VerificationError(
             f"the policies should have kept the steps {missing}; they kept {sorted(kept)}"
         )

@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Literal
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import dividing, saving
 from orbax_bench_core.benchmarks.support.options import (
     BoundedOptions,
@@ -63,15 +63,15 @@ class CheckpointablesOptions(BoundedOptions, MeasuringOptions):
             `background`; null deletes nothing.
     """
 
-    async_enabled: authoring.Sweepable[bool] = True
-    tree_items: authoring.Sweepable[int] = 2
-    deletion: authoring.Sweepable[Literal["blocking", "background"] | None] = later(None)
+    async_enabled: interface.Sweepable[bool] = True
+    tree_items: interface.Sweepable[int] = 2
+    deletion: interface.Sweepable[Literal["blocking", "background"] | None] = later(None)
 
     least = {"tree_items": 1}
 
 
-@authoring.benchmark_options(CheckpointablesOptions)
-class Checkpointables(authoring.BenchmarksGenerator[CheckpointablesOptions]):
+@interface.benchmark_options(CheckpointablesOptions)
+class Checkpointables(interface.BenchmarksGenerator[CheckpointablesOptions]):
     """Measures `save_blocking`, `save_background`, `save`, `load`, `load_one` and `metadata`.
 
     A step has several items: trees, a configuration in JSON and the position of a data iterator,
@@ -83,8 +83,8 @@ class Checkpointables(authoring.BenchmarksGenerator[CheckpointablesOptions]):
     """
 
     def test_fn(
-        self, context: authoring.TestContext[CheckpointablesOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[CheckpointablesOptions]
+    ) -> interface.TestResult:
         """Saves all items, loads all, loads one, and asks for the metadata."""
         from orbax_bench_core.state import digest, orbax_api, tree_bytes
 
@@ -133,21 +133,21 @@ class Checkpointables(authoring.BenchmarksGenerator[CheckpointablesOptions]):
                 _check_items(orbax_api.describe_items(path), items.keys() - {"tree_0"})
                 _measure_deletion(metrics, context, path, None)
                 if path.exists():
-                    raise authoring.VerificationError(f"{path} was deleted, and is still there")
-        return authoring.TestResult(metrics=metrics)
+                    raise interface.VerificationError(f"{path} was deleted, and is still there")
+        return interface.TestResult(metrics=metrics)
 
 
 def _check_items(described: Iterable[str], expected: Iterable[str]) -> None:
     found, wanted = sorted(described), sorted(expected)
     if found != wanted:
-        raise authoring.VerificationError(
+        raise interface.VerificationError(
             f"the metadata should describe {wanted}; they describe {found}"
         )
 
 
 def _measure_deletion(
     metrics: Metrics,
-    context: authoring.TestContext[CheckpointablesOptions],
+    context: interface.TestContext[CheckpointablesOptions],
     path: Any,
     item: str | None,
 ) -> None:

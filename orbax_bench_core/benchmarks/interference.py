@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring, measure
+from orbax_bench_core import interface, measure
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.benchmarks.support import needs, saving
 from orbax_bench_core.benchmarks.support.options import BoundedOptions
@@ -39,16 +39,16 @@ class TrainInterferenceOptions(BoundedOptions, SaveRestoreOptions):
             thousands.
     """
 
-    steps_before: authoring.Sweepable[int] = 30
-    steps_after: authoring.Sweepable[int] = 30
-    max_steps_during: authoring.Sweepable[int] = 10_000
-    matrix_size: authoring.Sweepable[int] = 384
+    steps_before: interface.Sweepable[int] = 30
+    steps_after: interface.Sweepable[int] = 30
+    max_steps_during: interface.Sweepable[int] = 10_000
+    matrix_size: interface.Sweepable[int] = 384
 
     least = {"steps_before": 1, "steps_after": 0, "max_steps_during": 1, "matrix_size": 1}
 
 
-@authoring.benchmark_options(TrainInterferenceOptions)
-class TrainInterference(authoring.BenchmarksGenerator[TrainInterferenceOptions]):
+@interface.benchmark_options(TrainInterferenceOptions)
+class TrainInterference(interface.BenchmarksGenerator[TrainInterferenceOptions]):
     """Measures `steps_before`, `save` beside `steps_during`, and `steps_after`.
 
     The time lost to the save, the steps lost and the blocked time stand with `save`; number, median
@@ -61,8 +61,8 @@ class TrainInterference(authoring.BenchmarksGenerator[TrainInterferenceOptions])
     """
 
     def test_fn(
-        self, context: authoring.TestContext[TrainInterferenceOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[TrainInterferenceOptions]
+    ) -> interface.TestResult:
         """Trains, saves, trains on, and verifies what was saved."""
         from orbax_bench_core.state import orbax_api
 
@@ -73,11 +73,11 @@ class TrainInterference(authoring.BenchmarksGenerator[TrainInterferenceOptions])
             _train_and_save(metrics, context, path)
             if context.verifier is not None:
                 context.verify(orbax_api.load(path, target))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _train_and_save(
-    metrics: Metrics, context: authoring.TestContext[TrainInterferenceOptions], path: epath.Path
+    metrics: Metrics, context: interface.TestContext[TrainInterferenceOptions], path: epath.Path
 ) -> None:
     from orbax_bench_core.benchmarks.support.training import Training
 
@@ -168,17 +168,17 @@ class CheckpointIntervalOptions(BoundedOptions):
         max_to_keep: How many of the latest checkpoints to keep.
     """
 
-    save_interval_steps: authoring.Sweepable[int] = 10
-    enable_async_checkpointing: authoring.Sweepable[bool] = True
-    train_steps: authoring.Sweepable[int] = 50
-    matrix_size: authoring.Sweepable[int] = 384
-    max_to_keep: authoring.Sweepable[int] = 1
+    save_interval_steps: interface.Sweepable[int] = 10
+    enable_async_checkpointing: interface.Sweepable[bool] = True
+    train_steps: interface.Sweepable[int] = 50
+    matrix_size: interface.Sweepable[int] = 384
+    max_to_keep: interface.Sweepable[int] = 1
 
     least = {"save_interval_steps": 1, "train_steps": 2, "matrix_size": 1, "max_to_keep": 1}
 
 
-@authoring.benchmark_options(CheckpointIntervalOptions)
-class CheckpointInterval(authoring.BenchmarksGenerator[CheckpointIntervalOptions]):
+@interface.benchmark_options(CheckpointIntervalOptions)
+class CheckpointInterval(interface.BenchmarksGenerator[CheckpointIntervalOptions]):
     """Measures `train`, all steps with their saves; `save_end`, until the last one is committed.
 
     Beside the time of `train` stand number, median, mean, 99th percentile and longest of its steps,
@@ -189,8 +189,8 @@ class CheckpointInterval(authoring.BenchmarksGenerator[CheckpointIntervalOptions
     """
 
     def test_fn(
-        self, context: authoring.TestContext[CheckpointIntervalOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[CheckpointIntervalOptions]
+    ) -> interface.TestResult:
         """Trains and saves, and restores the last checkpoint."""
         import jax
         import orbax.checkpoint as ocp
@@ -225,7 +225,7 @@ class CheckpointInterval(authoring.BenchmarksGenerator[CheckpointIntervalOptions
                     manager.restore(last, args=ocp.args.StandardRestore(target))
                 )
         context.verify(restored)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _train_and_offer(training: Any, manager: Any, steps: int, last: int) -> list[float]:

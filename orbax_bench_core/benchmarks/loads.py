@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import existing, safetensors
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
@@ -39,13 +39,13 @@ class LoadOptions(MeasuringOptions):
         load_async: Load in the background, which Orbax 0.12 does of safetensors alone.
     """
 
-    checkpoint_path: authoring.Sweepable[str | None] = None
-    sharding_config_path: authoring.Sweepable[str | None] = None
+    checkpoint_path: interface.Sweepable[str | None] = None
+    sharding_config_path: interface.Sweepable[str | None] = None
     capture_digests_path: str | None = None
     reference_digests_path: str | None = None
-    use_load_and_broadcast: authoring.Sweepable[bool] = False
-    restore_concurrent_gb: authoring.Sweepable[float | None] = None
-    load_async: authoring.Sweepable[bool] = later(False)
+    use_load_and_broadcast: interface.Sweepable[bool] = False
+    restore_concurrent_gb: interface.Sweepable[float | None] = None
+    load_async: interface.Sweepable[bool] = later(False)
 
     def __post_init__(self) -> None:
         if self.capture_digests_path is not None and self.reference_digests_path is not None:
@@ -80,7 +80,7 @@ class LoadOptions(MeasuringOptions):
     def measure(
         self,
         metrics: Metrics,
-        context: authoring.TestContext[Any],
+        context: interface.TestContext[Any],
         reference: existing.Reference,
         target: Any,
     ) -> Any:
@@ -90,7 +90,7 @@ class LoadOptions(MeasuringOptions):
         )
 
     def check(
-        self, context: authoring.TestContext, reference: existing.Reference, restored: Any
+        self, context: interface.TestContext, reference: existing.Reference, restored: Any
     ) -> None:
         """Compares what was loaded, and keeps its digest; call it outside any measured block."""
         # It is compared first: a load that is not what was recorded replaces no digest, and none is
@@ -131,7 +131,7 @@ class OrbaxLoadOptions(LoadOptions):
         use_colocated_python: On Pathways, have the hosts of the devices read.
     """
 
-    use_colocated_python: authoring.Sweepable[bool] = False
+    use_colocated_python: interface.Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them."""
@@ -150,8 +150,8 @@ class OrbaxLoadOptions(LoadOptions):
         return ocp.Context(context=context, pathways_options=colocated)
 
 
-@authoring.benchmark_options(OrbaxLoadOptions)
-class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
+@interface.benchmark_options(OrbaxLoadOptions)
+class OrbaxLoad(interface.BenchmarksGenerator[OrbaxLoadOptions]):
     """Measures `load` of an existing checkpoint, with `load_async` also its `load_blocking`.
 
     What was loaded is compared with the digest that was recorded with the checkpoint or that an
@@ -159,7 +159,7 @@ class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
     none of them, two loads of the same bytes are compared, which is not called verified.
     """
 
-    def test_fn(self, context: authoring.TestContext[OrbaxLoadOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[OrbaxLoadOptions]) -> interface.TestResult:
         """Runs one load."""
         from orbax_bench_core.state import orbax_api
 
@@ -175,7 +175,7 @@ class OrbaxLoad(authoring.BenchmarksGenerator[OrbaxLoadOptions]):
         with loading:
             restored = options.measure(metrics, context, reference, target)
             options.check(context, reference, restored)
-        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return interface.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -192,9 +192,9 @@ class SafetensorsLoadOptions(LoadOptions):
         enable_xprof: Capture a profiler trace, as enable_trace does.
     """
 
-    safetensors_max_over_read_ratio: authoring.Sweepable[float | None] = None
-    safetensors_read_chunk_mb: authoring.Sweepable[float | None] = None
-    enable_xprof: authoring.Sweepable[bool] = False
+    safetensors_max_over_read_ratio: interface.Sweepable[float | None] = None
+    safetensors_read_chunk_mb: interface.Sweepable[float | None] = None
+    enable_xprof: interface.Sweepable[bool] = False
 
     def orbax_context(self) -> ocp.Context:
         """Returns these options as Orbax takes them."""
@@ -203,9 +203,9 @@ class SafetensorsLoadOptions(LoadOptions):
         from orbax_bench_core.state import orbax_api
 
         if not hasattr(ocp.options, "SafetensorsOptions"):
-            raise authoring.UnmetNeed("safetensors_load needs orbax-checkpoint >= 0.12.8")
+            raise interface.UnmetNeed("safetensors_load needs orbax-checkpoint >= 0.12.8")
         if self.use_load_and_broadcast:
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 "use_load_and_broadcast: true needs a loader that broadcasts; Orbax's loader of "
                 "safetensors has every process read what it needs"
             )
@@ -222,8 +222,8 @@ class SafetensorsLoadOptions(LoadOptions):
         )
 
 
-@authoring.benchmark_options(SafetensorsLoadOptions)
-class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
+@interface.benchmark_options(SafetensorsLoadOptions)
+class SafetensorsLoad(interface.BenchmarksGenerator[SafetensorsLoadOptions]):
     """Measures `load` of a safetensors checkpoint, with `load_async` also its `load_blocking`.
 
     What was loaded is compared as in `orbax_load`. `orbax-bench sharding` writes the sharding
@@ -231,8 +231,8 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
     """
 
     def test_fn(
-        self, context: authoring.TestContext[SafetensorsLoadOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[SafetensorsLoadOptions]
+    ) -> interface.TestResult:
         """Runs one load."""
         from orbax_bench_core.inventory import Location
         from orbax_bench_core.state import describe
@@ -243,7 +243,7 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
         left_out: tuple[str, ...] = ()
         if path is None:
             if context.pytree is None:
-                raise authoring.UnmetNeed(
+                raise interface.UnmetNeed(
                     "there is nothing to load: give checkpoint_path, or a checkpoint_config to be "
                     "written first"
                 )
@@ -260,4 +260,4 @@ class SafetensorsLoad(authoring.BenchmarksGenerator[SafetensorsLoadOptions]):
             target = options.target(reference)
             restored = options.measure(metrics, context, reference, target)
             options.check(context, reference, restored)
-        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return interface.TestResult(metrics=metrics, inventory_path=reference.inventory_path)

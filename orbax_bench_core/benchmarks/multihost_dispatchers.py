@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.measure import Metrics
 
@@ -13,7 +13,7 @@ _DISPATCHERS = "multihost_dispatchers"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultihostDispatchersOptions(authoring.BenchmarkOptions):
+class MultihostDispatchersOptions(interface.BenchmarkOptions):
     """Options of `multihost_dispatchers`.
 
     Attributes:
@@ -21,16 +21,16 @@ class MultihostDispatchersOptions(authoring.BenchmarkOptions):
         device_count: How many devices `dispatch_with_dummy_result_array` runs on; null takes all.
     """
 
-    use_colocated: authoring.Sweepable[bool] = True
-    device_count: authoring.Sweepable[int | None] = None
+    use_colocated: interface.Sweepable[bool] = True
+    device_count: interface.Sweepable[int | None] = None
 
     def is_valid(self) -> bool:
         """There is only one dispatcher."""
         return self.use_colocated
 
 
-@authoring.benchmark_options(MultihostDispatchersOptions)
-class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOptions]):
+@interface.benchmark_options(MultihostDispatchersOptions)
+class MultihostDispatchers(interface.BenchmarksGenerator[MultihostDispatchersOptions]):
     """Measures three kinds of dispatch, each until its result is ready.
 
     `dispatch_without_result_specs` sends the array of the checkpoint_config called `array` and gets
@@ -40,13 +40,13 @@ class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOpt
     """
 
     def test_fn(
-        self, context: authoring.TestContext[MultihostDispatchersOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[MultihostDispatchersOptions]
+    ) -> interface.TestResult:
         """Dispatches three times."""
         import jax
 
         metrics, options = Metrics(), context.options
-        authoring.optional_module("cloudpickle", "pathways", _DISPATCHERS)
+        interface.optional_module("cloudpickle", "pathways", _DISPATCHERS)
         dispatchers = needs.require_orbax_module("_src.multihost.dispatchers", _DISPATCHERS)
         array = jax.block_until_ready(needs.require_leaf(context, "array", _DISPATCHERS))
         dispatcher = dispatchers.ColocatedPythonDispatcher()
@@ -65,7 +65,7 @@ class MultihostDispatchers(authoring.BenchmarksGenerator[MultihostDispatchersOpt
             returned = dispatcher.dispatch(_same, input_arrays=array, result_specs=specs)
             jax.block_until_ready(returned)
         context.verify({**context.pytree, "array": returned})
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _devices(count: Any) -> list[Any]:
@@ -73,7 +73,7 @@ def _devices(count: Any) -> list[Any]:
 
     devices = jax.devices()
     if count is not None and not 1 <= count <= len(devices):
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"device_count: {count} needs that many devices; {len(devices)} are here"
         )
     return devices[:count]
@@ -91,4 +91,4 @@ def _check_done(done: Any) -> None:
     import numpy as np
 
     if not all(np.asarray(shard.data).item() for shard in done.addressable_shards):
-        raise authoring.VerificationError("a dispatched function did not report that it had run")
+        raise interface.VerificationError("a dispatched function did not report that it had run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import needs, replicas
 from orbax_bench_core.benchmarks.support.replicas import own_replica, verify_replicas
 from orbax_bench_core.measure import Metrics
@@ -14,18 +14,18 @@ _MEMORY_LIMIT_BYTES = 2**30
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultisliceBroadcastOptions(authoring.BenchmarkOptions):
+class MultisliceBroadcastOptions(interface.BenchmarkOptions):
     """Options of `multislice_broadcast`.
 
     Attributes:
         replica_axis_index: Index of the mesh axis along which replicas lie.
     """
 
-    replica_axis_index: authoring.Sweepable[int] = 0
+    replica_axis_index: interface.Sweepable[int] = 0
 
 
-@authoring.benchmark_options(MultisliceBroadcastOptions)
-class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptions]):
+@interface.benchmark_options(MultisliceBroadcastOptions)
+class MultisliceBroadcast(interface.BenchmarksGenerator[MultisliceBroadcastOptions]):
     """Measures `broadcast_array`: the arrays of the first replica go to all others.
 
     It needs several processes. One broadcast takes 1 GiB of a device's
@@ -34,8 +34,8 @@ class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptio
     """
 
     def test_fn(
-        self, context: authoring.TestContext[MultisliceBroadcastOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[MultisliceBroadcastOptions]
+    ) -> interface.TestResult:
         """Runs one broadcast."""
         import jax
         from orbax.checkpoint._src.multihost import multihost, multislice
@@ -68,7 +68,7 @@ class MultisliceBroadcast(authoring.BenchmarksGenerator[MultisliceBroadcastOptio
                 jax.block_until_ready(arrived)
         restored = jax.tree.unflatten(structure, arrived)
         verify_replicas(context, restored)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _on_one_replica(array: Any, mesh: Any, axis: int, *, is_source: bool) -> Any:

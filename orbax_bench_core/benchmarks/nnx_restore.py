@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.measure import Metrics
 
@@ -20,19 +20,19 @@ class NnxRestoreOptions(SaveRestoreOptions):
     """
 
     inputs: str
-    save_devices: authoring.Sweepable[int | None] = None
-    restore_devices: authoring.Sweepable[int | None] = None
+    save_devices: interface.Sweepable[int | None] = None
+    restore_devices: interface.Sweepable[int | None] = None
 
 
-@authoring.benchmark_options(NnxRestoreOptions)
-class NnxRestore(authoring.BenchmarksGenerator[NnxRestoreOptions]):
+@interface.benchmark_options(NnxRestoreOptions)
+class NnxRestore(interface.BenchmarksGenerator[NnxRestoreOptions]):
     """Measures a save from one mesh and a `load` onto another, for a model of `nnx:`.
 
     The operations of the save are those of `save_restore`. Outside the clock the restored state is
     verified, merged into the model again, and the outputs of both models are compared.
     """
 
-    def test_fn(self, context: authoring.TestContext[NnxRestoreOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[NnxRestoreOptions]) -> interface.TestResult:
         """Runs one save and one load."""
         import jax
 
@@ -41,7 +41,7 @@ class NnxRestore(authoring.BenchmarksGenerator[NnxRestoreOptions]):
         options = context.options
         factory = None if context.checkpoint is None else context.checkpoint.nnx
         if factory is None or context.mesh is None:
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 "nnx_restore needs a model and a mesh: a checkpoint_config with "
                 "`nnx: module:factory`, and a mesh_config with all devices that take part"
             )
@@ -60,7 +60,7 @@ class NnxRestore(authoring.BenchmarksGenerator[NnxRestoreOptions]):
         context.verify(restored)
         inputs = nnx.load_object(options.inputs)()
         _check_outputs(nnx.merge(factory, tree)(*inputs), nnx.merge(factory, restored)(*inputs))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _count(option: Any, otherwise: int) -> int:
@@ -81,7 +81,7 @@ def _check_outputs(before: Any, after: Any) -> None:
         wanted, got = (nnx.whole(output).astype(np.float64) for output in (expected, found))
         bound = precision**0.5 * (np.abs(wanted).max(initial=0.0) or 1.0)
         if wanted.shape != got.shape or not np.abs(wanted - got).max(initial=0.0) <= bound:
-            raise authoring.VerificationError(
+            raise interface.VerificationError(
                 f"output {index} of the restored model differs from that of the saved one"
             )
 

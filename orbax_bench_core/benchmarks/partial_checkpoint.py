@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from typing import Any, Literal
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import dividing, saving
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
@@ -29,10 +29,10 @@ class PartialCheckpointOptions(MeasuringOptions):
             leaf, or by its `absence` from the target, with the option partial_load.
     """
 
-    async_enabled: authoring.Sweepable[bool] = True
-    pieces: authoring.Sweepable[int | None] = 4
-    loaded_share: authoring.Sweepable[float] = 0.25
-    left_out_by: authoring.Sweepable[Literal["placeholder", "absence"]] = "placeholder"
+    async_enabled: interface.Sweepable[bool] = True
+    pieces: interface.Sweepable[int | None] = 4
+    loaded_share: interface.Sweepable[float] = 0.25
+    left_out_by: interface.Sweepable[Literal["placeholder", "absence"]] = "placeholder"
 
     def __post_init__(self) -> None:
         share, pieces = self.loaded_share, self.pieces
@@ -42,8 +42,8 @@ class PartialCheckpointOptions(MeasuringOptions):
             raise ValueError(f"pieces must be 1 or more, or null, got {pieces!r}")
 
 
-@authoring.benchmark_options(PartialCheckpointOptions)
-class PartialCheckpoint(authoring.BenchmarksGenerator[PartialCheckpointOptions]):
+@interface.benchmark_options(PartialCheckpointOptions)
+class PartialCheckpoint(interface.BenchmarksGenerator[PartialCheckpointOptions]):
     """Measures `save_blocking`, `save_background`, `save`, `load` and `load_part`.
 
     With `pieces` also `save_piece`, until the save of a piece returns, and `finalize`, which are
@@ -54,8 +54,8 @@ class PartialCheckpoint(authoring.BenchmarksGenerator[PartialCheckpointOptions])
     """
 
     def test_fn(
-        self, context: authoring.TestContext[PartialCheckpointOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[PartialCheckpointOptions]
+    ) -> interface.TestResult:
         """Runs one save, one load of the whole, and one of a part."""
         import jax
 
@@ -94,7 +94,7 @@ class PartialCheckpoint(authoring.BenchmarksGenerator[PartialCheckpointOptions])
             loaded = load("load_part", wanted, part_bytes)
         context.verify(dividing.only(loaded, names), expected, against="saved")
         metrics.notes["loaded part"] = [f"{part_bytes} of {num_bytes} bytes"]
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _chosen(tree: Any, most_bytes: float) -> set[str]:
@@ -108,7 +108,7 @@ def _chosen(tree: Any, most_bytes: float) -> set[str]:
             chosen.add(name)
             most_bytes -= size
     if not chosen:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"partial_checkpoint finds no array of at most {int(most_bytes)} bytes to load alone: "
             "set loaded_share higher, or add a small array to the checkpoint_config"
         )
@@ -117,7 +117,7 @@ def _chosen(tree: Any, most_bytes: float) -> set[str]:
 
 def _measure_save(
     metrics: Metrics,
-    context: authoring.TestContext[PartialCheckpointOptions],
+    context: interface.TestContext[PartialCheckpointOptions],
     path: Any,
     tree: Any,
 ) -> None:

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.benchmarks.support.saving import await_result, measure_parts
@@ -43,15 +43,15 @@ class PyTorchDcpOptions(pytorch.TorchOptions):
             the way that it goes everywhere here.
     """
 
-    async_enabled: authoring.Sweepable[bool] = True
-    enable_async_save: authoring.Sweepable[bool | None] = None
-    reference_checkpoint_path: authoring.Sweepable[str | None] = None
-    save_thread_count: authoring.Sweepable[int] = 10
-    save_per_thread_copy_ahead_mb: authoring.Sweepable[int] = 100
-    single_file_per_rank: authoring.Sweepable[bool] = False
-    enable_plan_caching: authoring.Sweepable[bool] = True
-    cache_staged_state_dict: authoring.Sweepable[bool] = False
-    enable_gcs_connector: authoring.Sweepable[bool] = False
+    async_enabled: interface.Sweepable[bool] = True
+    enable_async_save: interface.Sweepable[bool | None] = None
+    reference_checkpoint_path: interface.Sweepable[str | None] = None
+    save_thread_count: interface.Sweepable[int] = 10
+    save_per_thread_copy_ahead_mb: interface.Sweepable[int] = 100
+    single_file_per_rank: interface.Sweepable[bool] = False
+    enable_plan_caching: interface.Sweepable[bool] = True
+    cache_staged_state_dict: interface.Sweepable[bool] = False
+    enable_gcs_connector: interface.Sweepable[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.save_thread_count, int) and self.save_thread_count < 1:
@@ -64,15 +64,15 @@ class PyTorchDcpOptions(pytorch.TorchOptions):
         return bool(self.async_enabled if named is None else named)
 
 
-@authoring.benchmark_options(PyTorchDcpOptions)
-class PyTorchDcp(authoring.BenchmarksGenerator[PyTorchDcpOptions]):
+@interface.benchmark_options(PyTorchDcpOptions)
+class PyTorchDcp(interface.BenchmarksGenerator[PyTorchDcpOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     Names and boundaries are those of `save_restore`. With `durable: true` also `save_durable`. A
     load takes fresh tensors, as Orbax does, and allocating them is part of it.
     """
 
-    def test_fn(self, context: authoring.TestContext[PyTorchDcpOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[PyTorchDcpOptions]) -> interface.TestResult:
         """Runs one save and one load."""
         metrics, options = Metrics(), context.options
         path = context.path / "ckpt"
@@ -101,7 +101,7 @@ class PyTorchDcp(authoring.BenchmarksGenerator[PyTorchDcpOptions]):
             loaded = _load(data, reader)
             pytorch.synchronize(data.device)
         data.verify(context, loaded)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 class _Saver:
@@ -166,12 +166,12 @@ def _load(data: pytorch.TorchData, reader: Any) -> dict[str, Any]:
 
 def _check(options: PyTorchDcpOptions, device: str) -> None:
     if options.cache_staged_state_dict and device != "cuda":
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             "cache_staged_state_dict: true needs CUDA, because PyTorch pins what it keeps; "
             "leave it out on CPUs"
         )
     if options.enable_gcs_connector:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             "enable_gcs_connector: true needs Dataflux's connector, which nothing here drives; "
             "leave it out, and gs:// is written to without it"
         )

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import needs, replicas, saving
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
@@ -69,17 +69,17 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         enable_pinned_host_transfer: Copy off the devices into pinned memory; null does so on GPUs.
     """
 
-    async_enabled: authoring.Sweepable[bool] = True
-    use_ocdbt: authoring.Sweepable[bool] = True
-    use_zarr3: authoring.Sweepable[bool] = False
-    use_compression: authoring.Sweepable[bool] = True
-    save_concurrent_gb: authoring.Sweepable[float | None] = None
-    restore_concurrent_gb: authoring.Sweepable[float | None] = None
-    use_replica_parallel: authoring.Sweepable[bool] = False
-    enable_replica_parallel_separate_folder: authoring.Sweepable[bool] = False
-    use_colocated_python: authoring.Sweepable[bool] = False
-    save_device_host_concurrent_gb: authoring.Sweepable[float | None] = None
-    enable_pinned_host_transfer: authoring.Sweepable[bool | None] = later(None)
+    async_enabled: interface.Sweepable[bool] = True
+    use_ocdbt: interface.Sweepable[bool] = True
+    use_zarr3: interface.Sweepable[bool] = False
+    use_compression: interface.Sweepable[bool] = True
+    save_concurrent_gb: interface.Sweepable[float | None] = None
+    restore_concurrent_gb: interface.Sweepable[float | None] = None
+    use_replica_parallel: interface.Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: interface.Sweepable[bool] = False
+    use_colocated_python: interface.Sweepable[bool] = False
+    save_device_host_concurrent_gb: interface.Sweepable[float | None] = None
+    enable_pinned_host_transfer: interface.Sweepable[bool | None] = later(None)
 
     def handler(self) -> Any:
         """Makes the handler that these options describe; nothing outside it changes."""
@@ -109,8 +109,8 @@ class PyTreeCheckpointOptions(ReplicaFolderOptions, MeasuringOptions):
         )
 
 
-@authoring.benchmark_options(PyTreeCheckpointOptions)
-class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
+@interface.benchmark_options(PyTreeCheckpointOptions)
+class PyTreeCheckpoint(interface.BenchmarksGenerator[PyTreeCheckpointOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
 
     They drive a v0 `Checkpointer` with a `PyTreeCheckpointHandler`. What was restored is verified
@@ -118,8 +118,8 @@ class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
     """
 
     def test_fn(
-        self, context: authoring.TestContext[PyTreeCheckpointOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[PyTreeCheckpointOptions]
+    ) -> interface.TestResult:
         """Runs one save and one restore."""
         import jax
         import orbax.checkpoint as ocp
@@ -146,11 +146,11 @@ class PyTreeCheckpoint(authoring.BenchmarksGenerator[PyTreeCheckpointOptions]):
             with metrics.measure("restore", options.collectors, num_bytes=num_bytes):
                 restored = jax.block_until_ready(checkpointer.restore(path, args=arguments))
         context.verify(restored)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SingleReplicaOptions(authoring.BenchmarkOptions):
+class SingleReplicaOptions(interface.BenchmarkOptions):
     """Options of `single_replica`.
 
     Attributes:
@@ -165,13 +165,13 @@ class SingleReplicaOptions(authoring.BenchmarkOptions):
             which therefore must run; otherwise by JAX's own index.
     """
 
-    replica_axis_index: authoring.Sweepable[int] = 0
-    primary_replica_id: authoring.Sweepable[int] = 0
-    use_replica_parallel: authoring.Sweepable[bool] = True
-    broadcast_memory_limit_bytes: authoring.Sweepable[int | None] = None
-    broadcast_memory_scaling_factor: authoring.Sweepable[float] = 0.75
-    use_colocated_python: authoring.Sweepable[bool] = False
-    use_distributed_process_id: authoring.Sweepable[bool] = True
+    replica_axis_index: interface.Sweepable[int] = 0
+    primary_replica_id: interface.Sweepable[int] = 0
+    use_replica_parallel: interface.Sweepable[bool] = True
+    broadcast_memory_limit_bytes: interface.Sweepable[int | None] = None
+    broadcast_memory_scaling_factor: interface.Sweepable[float] = 0.75
+    use_colocated_python: interface.Sweepable[bool] = False
+    use_distributed_process_id: interface.Sweepable[bool] = True
 
     def __post_init__(self) -> None:
         factor = self.broadcast_memory_scaling_factor
@@ -198,20 +198,20 @@ class SingleReplicaOptions(authoring.BenchmarkOptions):
         return ocp.PyTreeCheckpointHandler(type_handler_registry=handlers)
 
 
-@authoring.benchmark_options(SingleReplicaOptions)
-class SingleReplica(authoring.BenchmarksGenerator[SingleReplicaOptions]):
+@interface.benchmark_options(SingleReplicaOptions)
+class SingleReplica(interface.BenchmarksGenerator[SingleReplicaOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `restore`.
 
     It needs a mesh of several replicas, none of which splits an array with another. What was
     restored is verified outside the clock, and every replica compared with every other.
     """
 
-    def test_fn(self, context: authoring.TestContext[SingleReplicaOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[SingleReplicaOptions]) -> interface.TestResult:
         """Runs one save and one restore."""
         options = context.options
         mesh, tree = needs.require_replicas(context, options.replica_axis_index, "single_replica")
         if options.primary_replica_id not in range(mesh.devices.shape[options.replica_axis_index]):
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 f"primary_replica_id: {options.primary_replica_id} needs that many replicas and "
                 f"one more; the mesh has {mesh.devices.shape[options.replica_axis_index]}"
             )
@@ -221,11 +221,11 @@ class SingleReplica(authoring.BenchmarksGenerator[SingleReplicaOptions]):
         with replicas.orbax_flags(**flags):
             if options.use_distributed_process_id:
                 replicas.initialize()
-            return authoring.TestResult(metrics=_save_and_restore(context, options, tree))
+            return interface.TestResult(metrics=_save_and_restore(context, options, tree))
 
 
 def _save_and_restore(
-    context: authoring.TestContext, options: SingleReplicaOptions, tree: Any
+    context: interface.TestContext, options: SingleReplicaOptions, tree: Any
 ) -> Metrics:
     import jax
     import orbax.checkpoint as ocp

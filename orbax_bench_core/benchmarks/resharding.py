@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.benchmarks.support import existing, replicas
 from orbax_bench_core.benchmarks.support.needs import require_mesh
@@ -29,18 +29,18 @@ class ReshardingOptions(SaveRestoreOptions):
             null spreads each array over all devices as far as its dimensions allow.
     """
 
-    reference_checkpoint_path: authoring.Sweepable[str | None] = None
-    reference_sharding_path: authoring.Sweepable[str | None] = None
+    reference_checkpoint_path: interface.Sweepable[str | None] = None
+    reference_sharding_path: interface.Sweepable[str | None] = None
 
 
-@authoring.benchmark_options(ReshardingOptions)
-class Resharding(authoring.BenchmarksGenerator[ReshardingOptions]):
+@interface.benchmark_options(ReshardingOptions)
+class Resharding(interface.BenchmarksGenerator[ReshardingOptions]):
     """Measures `load` of a checkpoint into shardings other than those it was saved with.
 
     What was loaded is compared as in `orbax_load`.
     """
 
-    def test_fn(self, context: authoring.TestContext[ReshardingOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[ReshardingOptions]) -> interface.TestResult:
         """Runs one load."""
         import jax
 
@@ -55,7 +55,7 @@ class Resharding(authoring.BenchmarksGenerator[ReshardingOptions]):
         with options.orbax_context():
             restored = existing.measure_load(metrics, context, reference, target)
         existing.verify(context, reference, restored)
-        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return interface.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,19 +69,19 @@ class RestoreAndBroadcastOptions(ReshardingOptions):
             replica reads from storage.
     """
 
-    use_load_and_broadcast: authoring.Sweepable[bool] = True
+    use_load_and_broadcast: interface.Sweepable[bool] = True
 
 
-@authoring.benchmark_options(RestoreAndBroadcastOptions)
-class RestoreAndBroadcast(authoring.BenchmarksGenerator[RestoreAndBroadcastOptions]):
+@interface.benchmark_options(RestoreAndBroadcastOptions)
+class RestoreAndBroadcast(interface.BenchmarksGenerator[RestoreAndBroadcastOptions]):
     """Measures `load` onto every replica of a mesh whose first axis is `replica`.
 
     What was loaded is compared as in `resharding`, and every replica with every other.
     """
 
     def test_fn(
-        self, context: authoring.TestContext[RestoreAndBroadcastOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[RestoreAndBroadcastOptions]
+    ) -> interface.TestResult:
         """Runs one load."""
         metrics, options = Metrics(), context.options
         reference, target = _find_for_replicas(context, "restore_and_broadcast")
@@ -90,7 +90,7 @@ class RestoreAndBroadcast(authoring.BenchmarksGenerator[RestoreAndBroadcastOptio
         if context.verifier is not None:
             replicas.check_replicas(restored)
         existing.verify(context, reference, restored)
-        return authoring.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
+        return interface.TestResult(metrics=metrics, inventory_path=reference.inventory_path)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,13 +105,13 @@ class ReplicaParallelMultisliceOptions(BoundedOptions, ReshardingOptions):
         num_savings: How many checkpoints to save, one after the other.
     """
 
-    num_savings: authoring.Sweepable[int] = 1
+    num_savings: interface.Sweepable[int] = 1
 
     least = {"num_savings": 1}
 
 
-@authoring.benchmark_options(ReplicaParallelMultisliceOptions)
-class ReplicaParallelMultislice(authoring.BenchmarksGenerator[ReplicaParallelMultisliceOptions]):
+@interface.benchmark_options(ReplicaParallelMultisliceOptions)
+class ReplicaParallelMultislice(interface.BenchmarksGenerator[ReplicaParallelMultisliceOptions]):
     """Measures saves of arrays that every replica of a mesh holds; its first axis is `replica`.
 
     The operations are those of `save_restore` without the load, once per saving. The last
@@ -120,8 +120,8 @@ class ReplicaParallelMultislice(authoring.BenchmarksGenerator[ReplicaParallelMul
     """
 
     def test_fn(
-        self, context: authoring.TestContext[ReplicaParallelMultisliceOptions]
-    ) -> authoring.TestResult:
+        self, context: interface.TestContext[ReplicaParallelMultisliceOptions]
+    ) -> interface.TestResult:
         """Lays the data out over the replicas and saves it as often as asked."""
         from orbax_bench_core.state import orbax_api
 
@@ -135,10 +135,10 @@ class ReplicaParallelMultislice(authoring.BenchmarksGenerator[ReplicaParallelMul
                 measure_save(metrics, context, path, tree)
             if context.verifier is not None:
                 existing.verify(context, reference, orbax_api.load(path, target))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
-def _find(context: authoring.TestContext[ReshardingOptions]) -> existing.Reference:
+def _find(context: interface.TestContext[ReshardingOptions]) -> existing.Reference:
     options = context.options
     return existing.find_reference(
         context,
@@ -149,14 +149,14 @@ def _find(context: authoring.TestContext[ReshardingOptions]) -> existing.Referen
 
 
 def _find_for_replicas(
-    context: authoring.TestContext[ReshardingOptions], benchmark: str
+    context: interface.TestContext[ReshardingOptions], benchmark: str
 ) -> tuple[existing.Reference, Any]:
     """Returns a checkpoint, and the target with which every replica of the mesh loads it."""
     from orbax_bench_core.state import with_targets
 
     options, mesh = context.options, require_mesh(context, benchmark)
     if len(mesh.axis_names) < 2 or mesh.axis_names[0] != replicas.REPLICA:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"{benchmark} needs a mesh whose first axis is {replicas.REPLICA!r}, such as "
             f"mesh_axes: [{replicas.REPLICA}, model]; this one has {list(mesh.axis_names)}"
         )

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     MeasuringOptions,
@@ -50,16 +50,16 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
         restore_concurrent_gb: Most data in flight while loading, in GiB; null sets no limit.
     """
 
-    async_enabled: authoring.Sweepable[bool] = True
-    use_ocdbt: authoring.Sweepable[bool] = True
-    use_zarr3: authoring.Sweepable[bool] = True
-    use_compression: authoring.Sweepable[bool] = True
-    use_replica_parallel: authoring.Sweepable[bool] = False
-    enable_replica_parallel_separate_folder: authoring.Sweepable[bool] = False
-    use_load_and_broadcast: authoring.Sweepable[bool] = False
-    chunk_byte_size: authoring.Sweepable[int | None] = None
-    save_concurrent_gb: authoring.Sweepable[float | None] = None
-    restore_concurrent_gb: authoring.Sweepable[float | None] = None
+    async_enabled: interface.Sweepable[bool] = True
+    use_ocdbt: interface.Sweepable[bool] = True
+    use_zarr3: interface.Sweepable[bool] = True
+    use_compression: interface.Sweepable[bool] = True
+    use_replica_parallel: interface.Sweepable[bool] = False
+    enable_replica_parallel_separate_folder: interface.Sweepable[bool] = False
+    use_load_and_broadcast: interface.Sweepable[bool] = False
+    chunk_byte_size: interface.Sweepable[int | None] = None
+    save_concurrent_gb: interface.Sweepable[float | None] = None
+    restore_concurrent_gb: interface.Sweepable[float | None] = None
 
     def orbax_context(self, **more: Any) -> ocp.Context:
         """Returns these options as Orbax takes them."""
@@ -81,7 +81,7 @@ class SaveRestoreOptions(ReplicaFolderOptions, MeasuringOptions):
 
 def measure_save(
     metrics: Metrics,
-    context: authoring.TestContext[SaveRestoreOptions],
+    context: interface.TestContext[SaveRestoreOptions],
     path: epath.Path,
     tree: Any,
     *,
@@ -95,7 +95,7 @@ def measure_save(
 
 
 def measure_round_trip(
-    metrics: Metrics, context: authoring.TestContext[SaveRestoreOptions], tree: Any
+    metrics: Metrics, context: interface.TestContext[SaveRestoreOptions], tree: Any
 ) -> Any:
     """Saves once as `measure_save` does, measures one `load`, and returns what was loaded."""
     from orbax_bench_core.state import orbax_api, tree_bytes
@@ -107,8 +107,8 @@ def measure_round_trip(
     return measure_load(metrics, context, "load", path, load, num_bytes=num_bytes)
 
 
-@authoring.benchmark_options(SaveRestoreOptions)
-class SaveRestore(authoring.BenchmarksGenerator[SaveRestoreOptions]):
+@interface.benchmark_options(SaveRestoreOptions)
+class SaveRestore(interface.BenchmarksGenerator[SaveRestoreOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     With `durable: true` also `save_durable`, until everything is on stable storage.
@@ -117,14 +117,14 @@ class SaveRestore(authoring.BenchmarksGenerator[SaveRestoreOptions]):
     verified outside the clock. A save that is not asynchronous has no `save_background`.
     """
 
-    def test_fn(self, context: authoring.TestContext[SaveRestoreOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[SaveRestoreOptions]) -> interface.TestResult:
         """Runs one save and one load."""
         metrics = Metrics()
         tree = require_tree(context, "save_restore")
         with context.options.orbax_context():
             restored = measure_round_trip(metrics, context, tree)
         context.verify(restored)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -143,8 +143,8 @@ class LustreOptions(SaveRestoreOptions):
             null takes the file system's own choice.
     """
 
-    stripe_count: authoring.Sweepable[int | None] = None
-    stripe_size_kb: authoring.Sweepable[int | None] = None
+    stripe_count: interface.Sweepable[int | None] = None
+    stripe_size_kb: interface.Sweepable[int | None] = None
 
     def __post_init__(self) -> None:
         count, size = self.stripe_count, self.stripe_size_kb
@@ -154,15 +154,15 @@ class LustreOptions(SaveRestoreOptions):
             raise ValueError(f"stripe_size_kb must be a multiple of {_STRIPE_UNIT_KB}, got {size}")
 
 
-@authoring.benchmark_options(LustreOptions)
-class Lustre(authoring.BenchmarksGenerator[LustreOptions]):
+@interface.benchmark_options(LustreOptions)
+class Lustre(interface.BenchmarksGenerator[LustreOptions]):
     """Measures what `save_restore` does, in a directory of Lustre with a given striping.
 
     It fails where the output directory is not on Lustre. The striping that the files got is noted
     in the record.
     """
 
-    def test_fn(self, context: authoring.TestContext[LustreOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[LustreOptions]) -> interface.TestResult:
         """Sets the striping, then runs one save and one load."""
         import jax
 
@@ -201,12 +201,12 @@ def _require_lustre(path: epath.Path) -> str:
     kind = file_system(path)
     if kind != "lustre":
         where = f"on {kind}" if kind else "not on a file system of this machine"
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"lustre needs an output directory on Lustre; {str(path)!r} is {where}"
         )
     lfs = shutil.which("lfs")
     if lfs is None:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             "lustre needs the lfs command to set a striping; install lustre-client"
         )
     return lfs
@@ -215,5 +215,5 @@ def _require_lustre(path: epath.Path) -> str:
 def _run(command: list[str]) -> str:
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
-        raise authoring.UnmetNeed(f"{' '.join(command[:2])} failed: {process.stderr.strip()}")
+        raise interface.UnmetNeed(f"{' '.join(command[:2])} failed: {process.stderr.strip()}")
     return process.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import needs
 from orbax_bench_core.benchmarks.support.options import BoundedOptions, MeasuringOptions
 from orbax_bench_core.benchmarks.support.replicas import verify_replicas
@@ -31,15 +31,15 @@ class SnapshotterOptions(BoundedOptions, MeasuringOptions):
         num_savings: How often to do both.
     """
 
-    num_scale_down_slices: authoring.Sweepable[int] = 1
-    num_scale_up_slices: authoring.Sweepable[int] = 2
-    num_savings: authoring.Sweepable[int] = 1
+    num_scale_down_slices: interface.Sweepable[int] = 1
+    num_scale_up_slices: interface.Sweepable[int] = 2
+    num_savings: interface.Sweepable[int] = 1
 
     least = {"num_scale_down_slices": 1, "num_scale_up_slices": 1, "num_savings": 1}
 
 
-@authoring.benchmark_options(SnapshotterOptions)
-class Snapshotter(authoring.BenchmarksGenerator[SnapshotterOptions]):
+@interface.benchmark_options(SnapshotterOptions)
+class Snapshotter(interface.BenchmarksGenerator[SnapshotterOptions]):
     """Measures `save`, `load_scale_down`, `save_scale_down_state` and `load_scale_up`.
 
     The first two take a snapshot on many slices and load it onto few, the others the reverse. It
@@ -48,31 +48,31 @@ class Snapshotter(authoring.BenchmarksGenerator[SnapshotterOptions]):
     per device of a slice, float32. What was loaded is checked outside the clock.
     """
 
-    def test_fn(self, context: authoring.TestContext[SnapshotterOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[SnapshotterOptions]) -> interface.TestResult:
         """Takes snapshots and loads them."""
         metrics, options = Metrics(), context.options
         needs.require_one_process(_SNAPSHOTTER)
         few, many = options.num_scale_down_slices, options.num_scale_up_slices
         slices = _slices(context.mesh)
         if len(slices) < max(few, many):
-            raise authoring.UnmetNeed(
+            raise interface.UnmetNeed(
                 f"{_SNAPSHOTTER} needs {max(few, many)} slices of devices, as on Pathways; there "
                 f"{'is' if len(slices) == 1 else 'are'} {len(slices)} here: add a mesh_config "
                 "whose first axis counts slices, or ask for fewer"
             )
-        authoring.optional_module("pathwaysutils", "pathways", _SNAPSHOTTER)
+        interface.optional_module("pathwaysutils", "pathways", _SNAPSHOTTER)
         kind = needs.require_orbax_module(
             "experimental.v1._src.training.pathways.snapshotter", _SNAPSHOTTER
         ).Snapshotter
         for step in range(options.num_savings):
             _snapshot(metrics, context, kind, step, slices, sizes=(many, few))
             _snapshot(metrics, context, kind, step, slices, sizes=(few, many))
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _snapshot(
     metrics: Metrics,
-    context: authoring.TestContext[SnapshotterOptions],
+    context: interface.TestContext[SnapshotterOptions],
     kind: Any,
     step: int,
     slices: Slices,

@@ -7,7 +7,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions, measure_save
 from orbax_bench_core.benchmarks.support.needs import require_one_process, require_tree
 from orbax_bench_core.benchmarks.support.options import delete_if_scarce, gib_to_bytes, later
@@ -80,25 +80,25 @@ class StagedSaveOptions(SaveRestoreOptions):
         timeout_secs: After how many seconds a save in the background fails.
     """
 
-    device_host_concurrent_gb: authoring.Sweepable[float | None] = None
-    save_dtype: authoring.Sweepable[str | None] = None
-    background_keys: authoring.Sweepable[str | None] = later(None)
-    regulator_max_gb: authoring.Sweepable[float | None] = later(None)
-    expected_surge_gb: authoring.Sweepable[float | None] = later(None)
-    num_savings: authoring.Sweepable[int] = later(1)
-    host_arrays: authoring.Sweepable[bool] = later(False)
-    deepcopy_host_arrays: authoring.Sweepable[bool] = later(True)
-    create_directories_asynchronously: authoring.Sweepable[bool] = later(True)
-    enable_pinned_host_transfer: authoring.Sweepable[bool | None] = later(None)
-    ocdbt_target_data_file_size: authoring.Sweepable[int | None] = later(None)
-    min_slice_bytes_for_replica_parallel: authoring.Sweepable[int | None] = later(None)
-    max_replicas_for_replica_parallel: authoring.Sweepable[int | None] = later(None)
-    enable_write_sharding_file: authoring.Sweepable[bool] = later(True)
-    enable_post_merge_validation: authoring.Sweepable[bool] = later(True)
-    skip_sync_file_validations: authoring.Sweepable[bool] = later(False)
-    path_permission_mode: authoring.Sweepable[str | None] = later(None)
-    atomicity: authoring.Sweepable[Literal["auto", "atomic_rename", "commit_file"]] = later("auto")
-    timeout_secs: authoring.Sweepable[int] = later(1200)
+    device_host_concurrent_gb: interface.Sweepable[float | None] = None
+    save_dtype: interface.Sweepable[str | None] = None
+    background_keys: interface.Sweepable[str | None] = later(None)
+    regulator_max_gb: interface.Sweepable[float | None] = later(None)
+    expected_surge_gb: interface.Sweepable[float | None] = later(None)
+    num_savings: interface.Sweepable[int] = later(1)
+    host_arrays: interface.Sweepable[bool] = later(False)
+    deepcopy_host_arrays: interface.Sweepable[bool] = later(True)
+    create_directories_asynchronously: interface.Sweepable[bool] = later(True)
+    enable_pinned_host_transfer: interface.Sweepable[bool | None] = later(None)
+    ocdbt_target_data_file_size: interface.Sweepable[int | None] = later(None)
+    min_slice_bytes_for_replica_parallel: interface.Sweepable[int | None] = later(None)
+    max_replicas_for_replica_parallel: interface.Sweepable[int | None] = later(None)
+    enable_write_sharding_file: interface.Sweepable[bool] = later(True)
+    enable_post_merge_validation: interface.Sweepable[bool] = later(True)
+    skip_sync_file_validations: interface.Sweepable[bool] = later(False)
+    path_permission_mode: interface.Sweepable[str | None] = later(None)
+    atomicity: interface.Sweepable[Literal["auto", "atomic_rename", "commit_file"]] = later("auto")
+    timeout_secs: interface.Sweepable[int] = later(1200)
 
     def __post_init__(self) -> None:
         dtype, mode, keys = self.save_dtype, self.path_permission_mode, self.background_keys
@@ -162,8 +162,8 @@ class StagedSaveOptions(SaveRestoreOptions):
         return context
 
 
-@authoring.benchmark_options(StagedSaveOptions)
-class StagedSave(authoring.BenchmarksGenerator[StagedSaveOptions]):
+@interface.benchmark_options(StagedSaveOptions)
+class StagedSave(interface.BenchmarksGenerator[StagedSaveOptions]):
     """Measures `save_blocking`, `save_background`, `save` (their whole) and `load`.
 
     As `save_restore`, whose options it has too. What was loaded is compared, outside the clock,
@@ -171,7 +171,7 @@ class StagedSave(authoring.BenchmarksGenerator[StagedSaveOptions]):
     has the files and bytes of all checkpoints that were saved.
     """
 
-    def test_fn(self, context: authoring.TestContext[StagedSaveOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[StagedSaveOptions]) -> interface.TestResult:
         """Runs one save, or several, and one load."""
         from orbax_bench_core.state import orbax_api, tree_bytes
 
@@ -196,7 +196,7 @@ class StagedSave(authoring.BenchmarksGenerator[StagedSaveOptions]):
             load = functools.partial(orbax_api.load, paths[-1], target)
             restored = measure_load(metrics, context, "load", paths[-1], load, num_bytes=num_bytes)
         context.verify(restored, expected, against="saved")
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _on_host(tree: Any) -> Any:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import pytorch
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.benchmarks.support.safetensors import check_holds
@@ -31,23 +31,23 @@ class TorchSaveOptions(pytorch.TorchOptions):
             local storage.
     """
 
-    mmap: authoring.Sweepable[bool] = False
+    mmap: interface.Sweepable[bool] = False
 
 
-@authoring.benchmark_options(TorchSaveOptions)
-class TorchSave(authoring.BenchmarksGenerator[TorchSaveOptions]):
+@interface.benchmark_options(TorchSaveOptions)
+class TorchSave(interface.BenchmarksGenerator[TorchSaveOptions]):
     """Measures `save_blocking`, `save` and `load` of one file per process.
 
     With `durable: true` also `save_durable`. Every process saves and loads the shards that it
     holds; nothing is saved in the background.
     """
 
-    def test_fn(self, context: authoring.TestContext[TorchSaveOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[TorchSaveOptions]) -> interface.TestResult:
         """Runs one save and one load."""
         options = context.options
         mmap = options.mmap
         if mmap and not pytorch.is_local(context.path):
-            raise authoring.UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
+            raise interface.UnmetNeed(f"mmap: true needs local storage; this is {context.path}")
         return _round_trip(
             context,
             "torch_save",
@@ -77,8 +77,8 @@ def _read_pt(file: epath.Path, device: torch.device, mmap: bool) -> dict[str, An
         return dict(torch.load(opened, map_location=device, weights_only=True))
 
 
-@authoring.benchmark_options(pytorch.TorchOptions)
-class PyTorchSafetensors(authoring.BenchmarksGenerator[pytorch.TorchOptions]):
+@interface.benchmark_options(pytorch.TorchOptions)
+class PyTorchSafetensors(interface.BenchmarksGenerator[pytorch.TorchOptions]):
     """Measures `save_blocking`, `save` and `load` of one safetensors file per process.
 
     With `durable: true` also `save_durable`. Every process saves and loads the shards that it
@@ -86,9 +86,9 @@ class PyTorchSafetensors(authoring.BenchmarksGenerator[pytorch.TorchOptions]):
     load copies the tensors out of it: only then are they there.
     """
 
-    def test_fn(self, context: authoring.TestContext[pytorch.TorchOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[pytorch.TorchOptions]) -> interface.TestResult:
         """Runs one save and one load."""
-        authoring.optional_module("safetensors", "torch", "pytorch_safetensors")
+        interface.optional_module("safetensors", "torch", "pytorch_safetensors")
         return _round_trip(
             context,
             "pytorch_safetensors",
@@ -126,14 +126,14 @@ def _check(tensors: _Tensors) -> None:
 
 
 def _round_trip(
-    context: authoring.TestContext[pytorch.TorchOptions],
+    context: interface.TestContext[pytorch.TorchOptions],
     benchmark: str,
     *,
     suffix: str,
     write: Callable[[epath.Path, _Tensors], None],
     read: Callable[[epath.Path, torch.device], dict[str, Any]],
     check: Callable[[_Tensors], None] | None = None,
-) -> authoring.TestResult:
+) -> interface.TestResult:
     """Measures `save_blocking`, `save` and `load` of what each process holds."""
     # A save ends when every process has written its file, a load when this process has its tensors.
     # Arrays that are replicated are in the file of every process.
@@ -171,7 +171,7 @@ def _round_trip(
         loaded = read(file, data.device)
         pytorch.synchronize(data.device)
     data.verify(context, loaded)
-    return authoring.TestResult(metrics=metrics)
+    return interface.TestResult(metrics=metrics)
 
 
 def _in_memory(tensors: _Tensors) -> dict[str, Any]:

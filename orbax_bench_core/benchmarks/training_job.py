@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.save_restore import SaveRestoreOptions
 from orbax_bench_core.benchmarks.support.job_state import make_job_state, wipe
 from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
@@ -19,7 +19,7 @@ from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
 if TYPE_CHECKING:
     from etils import epath
 
-    from orbax_bench_core.authoring import Killed
+    from orbax_bench_core.interface import Killed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,15 +52,15 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
             notice by themselves; 0 ends them at once.
     """
 
-    save_interval_steps: authoring.Sweepable[int] = 20
-    max_to_keep: authoring.Sweepable[int] = 2
-    train_steps: authoring.Sweepable[int] = 50
-    matrix_size: authoring.Sweepable[int] = 384
-    compilation_cache: authoring.Sweepable[Literal["off", "warm", "cold"]] = "off"
-    tier: authoring.Sweepable[Literal["storage", "local", "replicator"]] = "storage"
-    wiped: authoring.Sweepable[bool] = False
-    kill: authoring.Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
-    peers_wait_s: authoring.Sweepable[float] = 0.0
+    save_interval_steps: interface.Sweepable[int] = 20
+    max_to_keep: interface.Sweepable[int] = 2
+    train_steps: interface.Sweepable[int] = 50
+    matrix_size: interface.Sweepable[int] = 384
+    compilation_cache: interface.Sweepable[Literal["off", "warm", "cold"]] = "off"
+    tier: interface.Sweepable[Literal["storage", "local", "replicator"]] = "storage"
+    wiped: interface.Sweepable[bool] = False
+    kill: interface.Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
+    peers_wait_s: interface.Sweepable[float] = 0.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}
 
@@ -74,8 +74,8 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
         return saves and super().is_valid() and (self.tier == "local" or not self.wiped)
 
 
-@authoring.benchmark_options(TrainingJobOptions)
-class TrainingJob(authoring.BenchmarksGenerator[TrainingJobOptions]):
+@interface.benchmark_options(TrainingJobOptions)
+class TrainingJob(interface.BenchmarksGenerator[TrainingJobOptions]):
     """Measures each `step` and `save_blocking` of a job, then `restore` and `first_step`.
 
     Under `orbax-bench recovery` the job is killed while it trains, and `restore` and `first_step`
@@ -87,7 +87,7 @@ class TrainingJob(authoring.BenchmarksGenerator[TrainingJobOptions]):
     was restored must equal the state of a job that was not killed, after as many steps.
     """
 
-    def test_fn(self, context: authoring.TestContext[TrainingJobOptions]) -> authoring.TestResult:
+    def test_fn(self, context: interface.TestContext[TrainingJobOptions]) -> interface.TestResult:
         """Trains, or goes on with what a life before has saved."""
         options, drill = context.options, context.drill
         require_arrays_of_all(context, "training_job")
@@ -100,11 +100,11 @@ class TrainingJob(authoring.BenchmarksGenerator[TrainingJobOptions]):
             if drill is None or drill.killed is not None:
                 with _cache(context, begins_empty=options.compilation_cache == "cold"):
                     _go_on(metrics, context, None if drill is None else drill.killed)
-        return authoring.TestResult(metrics=metrics)
+        return interface.TestResult(metrics=metrics)
 
 
 def _train(
-    metrics: Metrics, context: authoring.TestContext[TrainingJobOptions], steps: Iterable[int]
+    metrics: Metrics, context: interface.TestContext[TrainingJobOptions], steps: Iterable[int]
 ) -> None:
     from orbax_bench_core.benchmarks.support.training import Training
 
@@ -121,7 +121,7 @@ def _train(
 
 
 def _go_on(
-    metrics: Metrics, context: authoring.TestContext[TrainingJobOptions], killed: Killed | None
+    metrics: Metrics, context: interface.TestContext[TrainingJobOptions], killed: Killed | None
 ) -> None:
     import jax
 
@@ -187,7 +187,7 @@ _CACHE: Final = {
 
 @contextlib.contextmanager
 def _cache(
-    context: authoring.TestContext[TrainingJobOptions], *, begins_empty: bool
+    context: interface.TestContext[TrainingJobOptions], *, begins_empty: bool
 ) -> Iterator[None]:
     """Has JAX keep every program that it compiles in a folder of this repeat, or none at all."""
     import jax

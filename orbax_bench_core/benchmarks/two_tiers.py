@@ -6,7 +6,10 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import (
+from orbax_bench_core.benchmarks.support import needs, replicas, saving
+from orbax_bench_core.benchmarks.support.options import BoundedOptions, await_all_hosts
+from orbax_bench_core.files import absolute, remove_tree
+from orbax_bench_core.interface import (
     BenchmarksGenerator,
     Sweepable,
     TestContext,
@@ -15,9 +18,6 @@ from orbax_bench_core.authoring import (
     VerificationError,
     benchmark_options,
 )
-from orbax_bench_core.benchmarks.support import needs, replicas, saving
-from orbax_bench_core.benchmarks.support.options import BoundedOptions, await_all_hosts
-from orbax_bench_core.files import absolute, remove_tree
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:

@@ -10,9 +10,17 @@ _INTERRUPTED = 130
 def start() -> None:
     """Runs the command line; an interrupt ends it quietly, also while its modules are imported."""
     try:
-        from orbax_bench_core.cli.main import main
+        try:
+            from orbax_bench_core.cli.main import main
+        except ModuleNotFoundError:
+            if sys.argv[1:2] != ["record"]:
+                raise
+            # A training image may have us without our dependencies (`pip install --no-deps`).
+            from orbax_bench_core.recorder import run_launcher
 
-        main()
+            run_launcher(sys.argv[2:])
+        else:
+            main()
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
 

@@ -25,6 +25,8 @@ COMMANDS: Final[dict[str, str]] = {
     "ab": "comparisons.ab",
     "best": "past_runs.best",
     "launch": "run.launch",
+    "record": "recordings.record",
+    "diagnose": "recordings.diagnose",
     "compare": "past_runs.compare",
     "bisect": "comparisons.bisect",
     "upgrade": "comparisons.upgrade",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.util
 import logging
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Commands that people begin with": ("init", "run", "best", "ab"),
     "Releases and regressions": ("upgrade", "bisect", "compare", "history", "baseline"),
+    "A training job of yours": ("record", "diagnose"),
     "Studies": ("async-study", "recovery", "soak", "calibrate"),
     "Checkpoints, and answers without a run": ("plan", "goodput", "inspect", "sharding"),
     "Suites and benchmarks": ("expand", "list", "migrate"),
@@ -116,8 +118,9 @@ def _versions() -> str:
     return f"{ours} ({', '.join(others)})"
 
 
-_HERE: Final = frozenset(COMMANDS) - {"launch"}
-"""Commands that read and write here what they are told of; others hand it on to a cluster."""
+_HERE: Final = frozenset(COMMANDS) - {"launch", "record"}
+"""Commands that read and write here what they are told of; others hand it on: to a cluster, or to a
+job, which also keeps its own umask."""
 
 
 def main() -> None:
@@ -138,8 +141,9 @@ def run_command_line(command: Callable[[], object]) -> None:
 
 
 def _run(command: Callable[[], object]) -> None:
+    modes = contextlib.nullcontext() if sys.argv[1:2] == ["record"] else closed_to_others()
     try:
-        with closed_to_others(), interrupted_when_told(_clear):
+        with modes, interrupted_when_told(_clear):
             if sys.argv[1:2] and sys.argv[1] in _HERE:
                 check_buckets(sys.argv[2:])
             command()

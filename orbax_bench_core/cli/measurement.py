@@ -100,11 +100,13 @@ class Measurement:
             return self._failed(str(nothing))
         if found.document is not None:
             self._reporter.answer(found.answer, found.document, found.page)
-        code = exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive)
+        code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
         if found.verdicts is not None:
-            self._how.notifiers.verdicts(found.verdicts, code, self._root)
+            failed = found.outcome.incomplete
+            self._how.notifiers.verdicts(found.verdicts, self._root, failed=failed)
         else:
-            self._how.notifiers.ended(self.session.info.suite_name, code, self._root, found.lines)
+            suite, state = self.session.info.suite_name, found.outcome.state
+            self._how.notifiers.ended(suite, state, self._root, found.lines)
         return code
 
     def _failed(self, why: str) -> int:
@@ -180,7 +182,7 @@ def conclude_again(
     assert found.document is not None
     how = {"as_json": flags.as_json, "details": flags.details}
     show_answer(found.answer, found.document, found.page, **how)
-    raise typer.Exit(exit_code(*found.outcomes, allow_inconclusive=allow_inconclusive))
+    raise typer.Exit(exit_code(found.outcome, allow_inconclusive=allow_inconclusive))
 
 
 class Reporter:

@@ -277,7 +277,7 @@ def compare(
     if not as_json and (known := standing(found, directory)):
         terminal.show(known.said, console)
     code = exit_code(found.outcome, allow_inconclusive=allow_inconclusive)
-    notifiers.verdicts(found, code, directory)
+    notifiers.verdicts(found, directory)
     raise typer.Exit(code)
 
 

@@ -13,9 +13,9 @@ from orbax_bench_core.analysis.releases import (
     ReleaseSearch,
     ReleaseWord,
     SearchStep,
-    search_document,
 )
 from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, headline
+from orbax_bench_core.answers import BISECT
 from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
 from orbax_bench_core.config import PER_ARM, LoadedSuite, parse_suite
@@ -24,7 +24,7 @@ from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.pages import count, wait
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import Comparison, publish_search, publish_verdicts
+from orbax_bench_core.steps import Comparison, publish_verdicts, write_answer
 from orbax_bench_core.steps.releases import (
     Found,
     Release,
@@ -71,9 +71,9 @@ class BisectRun:
             self._say(f"{why}; what is done is kept. Run the same command again to go on.")
             return code
         search = self._search(found)
-        page = publish_search(self._root, search)
+        page = write_answer(self._root, BISECT, search)
         self._progress("")
-        self._say(search_document(search, str(self._root)))
+        self._say(BISECT.document(search, str(self._root)))
         self._say(f"Report: {page}")
         return exit_code(search.outcome)
 

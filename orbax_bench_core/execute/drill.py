@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, Self
 
-from orbax_bench_core.authoring import Killed
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.hosts import ClusterHosts, Host, Inbox, RemoteWorker, WorkerHandle
+from orbax_bench_core.interface import Killed
 from orbax_bench_core.measure import TIME
 from orbax_bench_core.sweep import SweepPoint
 from orbax_bench_core.worker import Done, Measured, Ready, Unrecorded, event_of

@@ -7,10 +7,10 @@ import queue
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from orbax_bench_core.authoring import Killed
 from orbax_bench_core.execute.group_wait import GroupWait
 from orbax_bench_core.execute.hosts import Host, Inbox, WorkerDied, WorkerHandle, stop_all
 from orbax_bench_core.execute.liveness import PATIENCE, Patience
+from orbax_bench_core.interface import Killed
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.worker import Done, Ready, Task, WorkerSetup
 

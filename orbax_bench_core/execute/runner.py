@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Final
 
 from orbax_bench_core import sweep
-from orbax_bench_core.authoring import Drill, Killed
 from orbax_bench_core.config import Arm, EnvironmentConfig
 from orbax_bench_core.execute.attempt import (
     RepeatAttempt,
@@ -24,6 +23,7 @@ from orbax_bench_core.execute.group import WorkerGroup
 from orbax_bench_core.execute.group_wait import CannotRecord, HostFailed
 from orbax_bench_core.execute.pool import WorkerPool
 from orbax_bench_core.execute.session import Session
+from orbax_bench_core.interface import Drill, Killed
 from orbax_bench_core.interrupts import raise_if_told
 from orbax_bench_core.records import ErrorInfo, Repeat
 from orbax_bench_core.worker import Task

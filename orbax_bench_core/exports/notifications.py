@@ -19,6 +19,7 @@ import pydantic
 from orbax_bench_core import files
 from orbax_bench_core.contents import file_of_suite
 from orbax_bench_core.errors import UserError, one_line
+from orbax_bench_core.exit_codes import State
 from orbax_bench_core.interrupts import Late, in_time
 
 TIMEOUT_S: Final = 10.0
@@ -234,9 +235,6 @@ def _read(data: bytes) -> LastState | None:
 def _bytes(state: LastState) -> bytes:
     return state.model_dump_json(indent=1).encode()
 
-
-State = Literal["PASS", "ACCEPTED", "INCONCLUSIVE", "REGRESSION", "FAILED"]
-"""State of a suite; INCONCLUSIVE changes nothing, and a REGRESSION that is ACCEPTED is not told."""
 
 _MESSAGE_VERSION: Final = 1
 _MOST_LINES: Final = 20

@@ -6,6 +6,7 @@ from typing import Final, Literal, Self
 
 import pydantic
 
+from orbax_bench_core.answers import ANSWERS
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import (
@@ -36,14 +37,11 @@ BASELINE: Final = "baseline:"
 SAMPLES: Final = "samples.parquet"
 
 TENSORBOARD: Final = "tensorboard"
-METRICS: Final = "metrics.json"
+METRICS: Final = RunFile.METRICS
 _TABLES: Final = (SAMPLES, "summary.csv", METRICS)
 _PAGES: Final = ("report.md", "report.html")
 _CONCLUSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    RunFile.VERDICTS: ("verdicts.md", "verdicts.html", "verdicts", "junit.xml"),
-    RunFile.STUDY: ("async_study.md", "async_study.html"),
-    RunFile.RECOVERY: ("recovery.md", "recovery.html"),
-    RunFile.SOAK: ("soak.md", "soak.html"),
+    each.file: each.pages for each in ANSWERS if each.pages
 }
 """Files drawn from the records of a run, and the pages that show them; a folder has figures."""
 ENDING: Final = "ending.md"

@@ -29,6 +29,7 @@ from orbax_bench_core.measure.definition import (
     Sample,
     block_name,
 )
+from orbax_bench_core.measure.events import event_metric
 from orbax_bench_core.measure.free_memory import MemoryKills, free_memory_bytes
 from orbax_bench_core.measure.known_metrics import all_metrics, lookup
 from orbax_bench_core.measure.metrics import Metrics, default_metrics
@@ -90,6 +91,7 @@ __all__ = [
     "block_name",
     "code_of",
     "default_metrics",
+    "event_metric",
     "free_memory_bytes",
     "hearing_events",
     "interference_of_save",

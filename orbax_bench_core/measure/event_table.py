@@ -44,7 +44,8 @@ def _group(
 _SAVE = (
     *_group(
         "2_save_breakdown", "/jax/orbax/write/", _Type.SPENT,
-        ("blocking_s", "blocking_duration_secs", "The caller waits for a synchronous save"),
+        ("blocking_s", "blocking_duration_secs",
+         "Blocking part of a synchronous save; v1 `save` waits for the rest as well"),
         ("total_s", "total_duration_secs", "Synchronous save, to the committed checkpoint"),
         ("async_blocking_s", "async/blocking_duration_secs", "blocking_async_s by its new name"),
         ("async_total_s", "async/total_duration_secs", "total_async_s by its new name"),
@@ -64,7 +65,7 @@ _SAVE = (
         ("blocking_tree_map_s", "blocking_tree_map_duration_secs", "Save requests are prepared"),
         ("blocking_val_s", "blocking_val_duration_secs", "The checkpoint manager validates a save"),
         ("blocking_wait_prev_s", "blocking_wait_prev_duration_secs",
-         "The caller waits for the previous save"),
+         "Wait for the previous save, also one that the caller asked for before this save"),
         ("background_s", "background_duration_secs", "Background thread of a save, from its start"),
         ("background_finalize_s", "background_finalize_secs", "Commit in the background"),
         ("background_item_finalize_s", "background_item_finalize_secs", "One item is finalized"),
@@ -79,7 +80,8 @@ _SAVE = (
     ),
     *_group(
         "2_save_breakdown", "/jax/checkpoint/write/", _Type.SPENT,
-        ("blocking_async_s", "async/blocking_duration_secs", "The caller waits for an async save"),
+        ("blocking_async_s", "async/blocking_duration_secs",
+         "Blocking part of an async save, without the removal of old steps"),
         ("total_async_s", "async/total_duration_secs", "Async save, to the committed checkpoint"),
         ("metadata_write_s", "async/metadata_write_duration_secs", "Tree metadata is written"),
         ("commit_s", "async/commit_duration_sec", "Background writes of array data"),
@@ -108,8 +110,9 @@ _SAVE = (
 _LOAD = (
     *_group(
         "3_load_breakdown", "/jax/orbax/read/", _Type.SPENT,
-        ("blocking_s", "blocking_duration_secs", "The caller waits for a synchronous load"),
-        ("blocking_async_s", "async/blocking_duration_secs", "The caller waits for an async load"),
+        ("blocking_s", "blocking_duration_secs",
+         "Preparation of a synchronous load; the caller waits for all of it, total_s"),
+        ("blocking_async_s", "async/blocking_duration_secs", "Preparation of an async load"),
         ("total_s", "total_duration_secs", "Synchronous load"),
         ("total_async_s", "async/total_duration_secs", "Async load, to its end"),
         ("worker_io_s", "worker/total_duration_secs", "This host reads its arrays"),
@@ -119,6 +122,13 @@ _LOAD = (
         ("primary_deserialization_s", "primary_replica_deserialization_duration_secs",
          "The primary replica reads its arrays"),
         ("broadcast_s", "broadcast_duration_secs", "Arrays go to the other replicas"),
+    ),
+    *_group(
+        "3_load_breakdown", "/orbax/emergency/checkpoint/read/", _Type.SPENT,
+        ("emergency_broadcast_s", "broadcast_duration_secs",
+         "Emergency manager: arrays go to the other slices"),
+        ("emergency_transfer_s", "transfer_global_shard_duration_secs",
+         "Emergency manager: shards go to the hosts that need them"),
     ),
     *_group(
         "3_load_breakdown", "/jax/orbax/read/", _Type.COUNT,

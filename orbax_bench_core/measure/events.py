@@ -12,7 +12,13 @@ CACHE_MISSES = "8_jax/cache_misses_count"
 
 Kind = Literal["duration", "scalar", "occurrence"]
 
-_PREFIXES = ("/jax/orbax/", "/jax/checkpoint/", "/jax/compilation_cache/", "/jax/core/compile/")
+_PREFIXES = (
+    "/jax/orbax/",
+    "/jax/checkpoint/",
+    "/jax/compilation_cache/",
+    "/jax/core/compile/",
+    "/orbax/",  # of emergency managers
+)
 # Moments in epoch milliseconds: no quantity that could be summed, averaged or compared.
 _MOMENT = re.compile(r"/(\w+_)?(start|end)_time$")
 _DURATION = re.compile(r"(_secs?|duration)$")
@@ -61,7 +67,12 @@ def metric_of(kind: Kind, event: str) -> Metric:
     known = BY_EVENT.get(event)
     if known is not None:
         return known
-    return _other(_OTHER + event.removeprefix("/jax/").replace("/", "_"), kind, event)
+    return _other(_OTHER + event.removeprefix("/jax").strip("/").replace("/", "_"), kind, event)
+
+
+def event_metric(kind: Kind, event: str) -> Metric | None:
+    """The metric of any event; None for one of others, and for a moment."""
+    return metric_of(kind, event) if is_metric(kind, event) else None
 
 
 def resolve(name: str) -> Metric | None:

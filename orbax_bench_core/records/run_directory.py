@@ -23,7 +23,6 @@ from orbax_bench_core.records.record import Record, parse_record
 from orbax_bench_core.records.repeats import Repeat, Series
 from orbax_bench_core.records.run_info import (
     ENGINE_RUN,
-    RunFile,
     RunInfo,
     RunStatus,
     begin_info,
@@ -229,7 +228,7 @@ class RunDirectory:
         return info
 
     def read_result(
-        self, name: RunFile, model: type[Result], *, remedy: str = "report the run again"
+        self, name: str, model: type[Result], *, remedy: str = "report the run again"
     ) -> Result | None:
         """Returns the content of a file next to the records, or None if there is no such file.
 

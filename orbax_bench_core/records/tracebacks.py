@@ -8,7 +8,7 @@ _BEGINS: Final = "Traceback (most recent call last):"
 _FRAME: Final = re.compile(r'^[ |+]*File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
 # What a benchmark is run by. The built-in benchmarks are someone's code like any other's.
 _HARNESS: Final = re.compile(
-    r"orbax_bench_core/(?:authoring|config|execute|files|inventory|leases|measure|provenance|records|state|sweep|testing"
+    r"orbax_bench_core/(?:authoring|config|execute|files|interface|inventory|leases|measure|provenance|records|state|sweep|testing"
     r"|worker)(?:/[\w/]+)?\.py$|^<frozen |/contextlib\.py$"
 )
 

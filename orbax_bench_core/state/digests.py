@@ -19,7 +19,7 @@ from jax import lax
 from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding
 
-from orbax_bench_core.authoring import VerificationError
+from orbax_bench_core.interface import VerificationError
 from orbax_bench_core.state import hashing, layout
 from orbax_bench_core.state.tree import StateError, named_leaves
 

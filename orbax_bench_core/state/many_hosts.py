@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.interface import UnmetNeed
 from orbax_bench_core.state import orbax_api
 from orbax_bench_core.state.tree import StateError
 

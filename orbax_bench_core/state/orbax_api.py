@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.files import AnyPath
+from orbax_bench_core.interface import UnmetNeed
 from orbax_bench_core.state.tree import StateError
 
 if TYPE_CHECKING:

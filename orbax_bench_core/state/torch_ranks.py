@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec, Sharding
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.interface import UnmetNeed
 
 Box = tuple[slice, ...]
 """A part of an array: where it begins and ends in each dimension."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.interface import UnmetNeed
 
 if TYPE_CHECKING:
     import torch

@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.point import run_batch as run_batch
     from orbax_bench_core.steps.pruning import Pruning as Pruning
     from orbax_bench_core.steps.reporting import publish as publish
-    from orbax_bench_core.steps.reporting import publish_async_study as publish_async_study
-    from orbax_bench_core.steps.reporting import publish_recovery as publish_recovery
-    from orbax_bench_core.steps.reporting import publish_search as publish_search
-    from orbax_bench_core.steps.reporting import publish_soak as publish_soak
+    from orbax_bench_core.steps.reporting import publish_answer as publish_answer
     from orbax_bench_core.steps.reporting import publish_verdicts as publish_verdicts
     from orbax_bench_core.steps.reporting import report_of as report_of
     from orbax_bench_core.steps.reporting import settle as settle
+    from orbax_bench_core.steps.reporting import write_answer as write_answer
     from orbax_bench_core.steps.soaking import Drills as Drills
     from orbax_bench_core.steps.soaking import SoakGoal as SoakGoal
     from orbax_bench_core.steps.soaking import Soaking as Soaking
@@ -56,10 +54,7 @@ _NAMES: Final = {
     "steps.planning": "MOST_STEPS batches plan",
     "steps.point": "ENDED PointFailed SAID point_hosts run_batch",
     "steps.pruning": "Pruning",
-    "steps.reporting": (
-        "publish publish_async_study publish_recovery publish_search "
-        "publish_soak publish_verdicts report_of settle"
-    ),
+    "steps.reporting": ("publish publish_answer publish_verdicts report_of settle write_answer"),
     "steps.soaking": "Drills SoakGoal Soaking recovery soak",
     "steps.sweeping": "Study Sweep run study",
 }

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from orbax_bench_core import pages
 from orbax_bench_core.analysis.acceptance import standing, with_acceptance
 from orbax_bench_core.analysis.verdicts import (
     Evidence,
@@ -172,11 +173,15 @@ class Comparison(Experiment):
         verdicts = self.verdicts = with_acceptance(self.verdicts, str(run.root))
         publish(run)
         page = publish_verdicts(run, verdicts)
-        self.show(verdicts_document(verdicts, str(run.root)))
+        self.show(self.told(verdicts_document(verdicts, str(run.root)), run))
         if known := standing(verdicts, str(run.root)):
             self.show(known.said)
         self.show(f"Page: {page}")
-        return Conclusion(outcomes=(verdicts.outcome,), verdicts=verdicts)
+        return Conclusion(outcome=verdicts.outcome, verdicts=verdicts)
+
+    def told(self, document: pages.Document, run: RunDirectory) -> pages.Document:  # noqa: ARG002
+        """Returns what is shown of the verdicts of a run."""
+        return document
 
 
 def _reach(point: PointVerdict, gate: GateConfig, more: int) -> tuple[int, int]:

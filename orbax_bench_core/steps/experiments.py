@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from orbax_bench_core import execute
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, silent
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.records import Heartbeat, RunDirectory
@@ -24,10 +24,8 @@ from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
 
 if TYPE_CHECKING:
     from orbax_bench_core import pages
-    from orbax_bench_core.analysis.summary import RunSummary
     from orbax_bench_core.analysis.verdicts import VerdictReport
-
-_Found = TypeVar("_Found")
+    from orbax_bench_core.answers import Answer
 
 Show = Callable[["pages.Document | str"], object]
 """Takes a document or a line of the result as soon as it is made."""
@@ -39,9 +37,9 @@ class NothingFound(UserError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conclusion:
-    """What an experiment found; its exit code depends on the outcomes."""
+    """What an experiment found."""
 
-    outcomes: tuple[Ending, ...]
+    outcome: Outcome
     verdicts: VerdictReport | None = None
     lines: tuple[str, ...] = ()  # what a webhook is told where there are no verdicts
     answer: Any = None  # as data
@@ -101,15 +99,21 @@ class Experiment:
         raise NotImplementedError
 
 
-def answered(run: RunDirectory, publish_answer: Callable[[], _Found]) -> tuple[_Found, RunSummary]:
+def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusion:
     """Publishes an answer, and then the report, which shows it."""
-    from orbax_bench_core.steps.reporting import publish
+    from orbax_bench_core.steps.reporting import publish, publish_answer
 
     try:
-        found = publish_answer()
+        found = publish_answer(run, answer, **options)
     except UserError as nothing:
         raise NothingFound(*nothing.problems) from None
-    return found, publish(run)
+    return Conclusion(
+        outcome=found.outcome.lacking(publish(run).outcome.incomplete),
+        lines=(answer.headline(found).said,),
+        answer=found,
+        document=answer.document(found, str(run.root)),
+        page=f"{run.root}/{answer.page}",
+    )
 
 
 def load_for(

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import Outcome, State
 from orbax_bench_core.files import AnyPath, read_at_most, write_atomically
 from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.exports.notifications import State, Webhook
+    from orbax_bench_core.exports.notifications import News, Webhook
 
 # What is told is imported where it is told: a command that measures starts its workers before.
 
@@ -85,8 +85,8 @@ class Notifiers:
         finally:
             _TOLD.reset(reset)
 
-    def verdicts(self, found: VerdictReport, code: int, directory: str) -> None:
-        """Tells what a comparison found, by every outlet."""
+    def verdicts(self, found: VerdictReport, directory: str, *, failed: object = False) -> None:
+        """Tells what a comparison found, by every outlet; `failed` of more than its verdicts."""
         from orbax_bench_core.analysis.verdicts import verdicts_document
         from orbax_bench_core.exports.ci import append_step_summary, junit_xml
         from orbax_bench_core.pages import to_markdown
@@ -97,12 +97,12 @@ class Notifiers:
         if self.page:
             with _warned("the summary page of this job cannot be written"):
                 append_step_summary(to_markdown(verdicts_document(found, directory)), self.page)
-        self.state_of(found, code, directory)
+        self.judged(found, found.outcome.lacking(failed), directory)
 
-    def state_of(
+    def judged(
         self,
         found: VerdictReport,
-        code: int,
+        outcome: Outcome,
         directory: str,
         lacking: Sequence[str] = (),
         *,
@@ -111,14 +111,12 @@ class Notifiers:
         """Tells in what state a comparison leaves its suite; `renews` is of the morning page."""
         from orbax_bench_core.analysis.acceptance import standing
 
-        word = found.word if found.outcome.word else "PASS"  # a study is an answer
-        state: State = "FAILED" if code in _FAILURES else word
-        known = standing(found, directory) if state == "REGRESSION" else None
-        if state == "REGRESSION" and found.accepted:
-            state = "ACCEPTED"
+        state = outcome.lacking(lacking).state
+        known = standing(found, directory) if state in ("REGRESSION", "ACCEPTED") else None
         if not found.exploratory:
             lines = (*_lines(found), *([known.said] if known else []), *lacking)
-            self._announce(state, found.suite, directory, found.judged_at, lines, renews=renews)
+            at = found.judged_at
+            self.ended(found.suite, state, directory, lines, at=at, renews=renews)
         return state
 
     def accepted(self, suite: str, directory: str) -> None:
@@ -138,37 +136,44 @@ class Notifiers:
             note_accepted(news, folder)
         self.renew_site(directory)
 
+    def failed(self, suite: str | None, directory: str, why: str, **how: bool) -> State:
+        """Tells that there is no result; `renews` and `begun` as `ended` takes them."""
+        return self.ended(suite, "FAILED", directory, tuple(why.splitlines()), at=None, **how)
+
     def ended(
         self,
-        suite: str,
-        code: int,
+        suite: str | None,
+        state: State,
         directory: str,
         lines: tuple[str, ...],
         *,
-        renews: bool = True,
-    ) -> State:
-        """Tells how something without verdicts ended, and returns its state."""
-        state: State = "FAILED" if code in _FAILURES else _STATES.get(code, "PASS")
-        self._announce(state, suite, directory, _now(), lines, renews=renews)
-        return state
-
-    def failed(
-        self,
-        suite: str | None,
-        directory: str,
-        why: str,
-        *,
+        at: datetime.datetime | None = None,
         renews: bool = True,
         begun: bool = True,
     ) -> State:
-        """Tells that there is no result, and returns the state.
+        """Tells the webhook in what state a suite is, and returns the state.
 
-        `renews` is of the morning page. Where nothing was `begun`, what the directory holds is
-        another run, older than this news.
+        `renews` is of the morning page, which comes after that: a disk may have no room for it.
+        Where nothing was `begun`, what the directory holds is another run, older than this news,
+        which is of the time `at`, by default now.
         """
-        lines = tuple(why.splitlines())
-        self._announce("FAILED", suite, directory, _now(), lines, renews=renews, begun=begun)
-        return "FAILED"
+        told = _TOLD.get(set())
+        if self.webhook is not None and (directory, state) not in told:
+            told.add((directory, state))
+            from orbax_bench_core.exports.notifications import News
+
+            news = News(
+                suite=suite or "a suite that cannot be read",
+                state=state,
+                run_id="",
+                directory=directory,
+                begun=at or datetime.datetime.now(datetime.UTC),
+                lines=lines,
+            )
+            self._notify(self.webhook, news, named=bool(suite), begun=begun)
+        if renews:
+            self.renew_site(directory)
+        return state
 
     @contextlib.contextmanager
     def on_failure(
@@ -205,61 +210,24 @@ class Notifiers:
                     renew_site(folder)
                     return
 
-    def _announce(
-        self,
-        state: State,
-        suite: str | None,
-        directory: str,
-        otherwise: datetime.datetime,
-        lines: tuple[str, ...],
-        *,
-        renews: bool,
-        begun: bool = True,
-    ) -> None:
-        """Tells the webhook, and then renews the page, for which a disk may have no room."""
-        told = _TOLD.get(set())
-        if self.webhook is not None and (directory, state) not in told:
-            told.add((directory, state))
-            self._notify(state, suite, directory, otherwise, lines, has_run=begun)
-        if renews:
-            self.renew_site(directory)
+    def _notify(self, webhook: Webhook, news: News, *, named: bool, begun: bool) -> None:
+        """Posts news, with the name and the run that the run directory knows."""
+        from orbax_bench_core.exports.notifications import announce
 
-    def _notify(
-        self,
-        state: State,
-        suite: str | None,
-        directory: str,
-        otherwise: datetime.datetime,
-        lines: tuple[str, ...],
-        *,
-        has_run: bool,
-    ) -> None:
-        assert self.webhook is not None
-        from orbax_bench_core.exports.notifications import News, announce
-
-        run_id, begun, known, late = "", otherwise, suite, False
         try:
-            info = in_time(lambda: RunDirectory(directory).read_info(), _LOOK_S)
-            known = suite or info.suite_name
-            if has_run and known == info.suite_name:
-                run_id, begun = info.run_id, info.created_at
+            info = in_time(lambda: RunDirectory(news.directory).read_info(), _LOOK_S)
+            if not named:
+                news, named = dataclasses.replace(news, suite=info.suite_name), True
+            if begun and news.suite == info.suite_name:
+                news = dataclasses.replace(news, run_id=info.run_id, begun=info.created_at)
         except (UserError, OSError, ImportError, ValueError):
             pass
         except Late:  # nor would the last state be found in time
-            late = True
-        news = News(
-            suite=known or "a suite that cannot be read",
-            state=state,
-            run_id=run_id,
-            directory=directory,
-            begun=begun,
-            lines=lines,
-        )
-        remembers = known is not None and not late and (self.states or self.remembers)
-        folder = _path(self.states or directory) if remembers else None
-        if folder is not None and not self.states:
-            folder = folder.parent
-        announce(news, self.webhook, folder, say=to_stderr)
+            named = False
+        folder = _path(self.states) if self.states else None
+        if not self.states and self.remembers:
+            folder = _path(news.directory).parent
+        announce(news, webhook, folder if named else None, say=to_stderr)
 
 
 _TOLD: Final[contextvars.ContextVar[set[tuple[str, str]]]] = contextvars.ContextVar("told")
@@ -272,12 +240,6 @@ SITE: Final = "ORBAX_BENCH_SITE"
 
 _LOOK_S: Final = 6.0
 """Seconds in which a bucket says which run it holds; its clients wait for minutes."""
-
-_FAILURES: Final = (Exit.FAILED, Exit.INVALID, Exit.LOST_HEAD)
-_STATES: Final[dict[int, State]] = {
-    Exit.REGRESSION: "REGRESSION",
-    Exit.INCONCLUSIVE: "INCONCLUSIVE",
-}
 
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:
@@ -312,7 +274,3 @@ def _warned(what: str) -> Iterator[None]:
         yield
     except (OSError, ImportError, UserError, ValueError) as failure:
         to_stderr(f"warning: {what}: {failure}")
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)

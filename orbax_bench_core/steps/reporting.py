@@ -7,13 +7,13 @@ import dataclasses
 import datetime
 import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 
-from orbax_bench_core import files, limits, pages, records
-from orbax_bench_core.analysis.best import Observer, best_document, best_of, read_best
+from orbax_bench_core import answers, files, limits, pages, records
+from orbax_bench_core.analysis.best import Best, Observer, best_of
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -21,33 +21,22 @@ from orbax_bench_core.analysis.summary import (
     summarize,
     summary_document,
 )
-from orbax_bench_core.analysis.verdicts import (
-    VerdictReport,
-    judge_point,
-    verdicts_document,
-    write_verdicts,
-)
+from orbax_bench_core.analysis.verdicts import VerdictReport
+from orbax_bench_core.answers import Answer, Found
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.sweep import Pair, SweepEntry
+from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
-    from orbax_bench_core.analysis.async_study import AsyncStudy
-    from orbax_bench_core.analysis.recovery import PhaseName, Recovery
-    from orbax_bench_core.analysis.releases import ReleaseSearch
-    from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.exports.tensorboard import EventFiles
 
 _WRITERS: Final = ("scipy.special", "pyarrow.parquet", "pandas")
 """Libraries that `publish` imports when it needs them, half a second of CPU in all."""
 
 _FILES: Final = {
-    "verdicts.html": "the verdicts of its comparison",
-    "async_study.html": "saves in the background beside saves that block",
-    "soak.html": "growth of memory over many saves",
-    "recovery.html": "recovery from kills",
+    **{each.page: each.shows for each in answers.ANSWERS if each.pages},
     "samples.parquet": "every sample of every repeat",
     "summary.csv": "every metric of every operation, aggregated",
     "best.json": "the choice of options, as data",
@@ -105,13 +94,8 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     event_files = EventFiles(run)
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
     records.clear_abandoned(directory, run.info.expansion.points)
-    info = note_status(run, lacking)
-    best = best_of(info, observer)
-    if best.cases:
-        content = best.model_dump_json(indent=1).encode()
-        files.write_atomically(root / records.RunFile.BEST, content)
-    else:
-        (root / records.RunFile.BEST).unlink(missing_ok=True)
+    info = settle(run, lacking)
+    _publish_best(directory, best_of(info, observer))
     _write_pages(root, "report", report_of(directory, summary))
     manifest.note_report()
     return summary
@@ -128,7 +112,7 @@ def report_of(
         str(directory.root),
         example=next(run.records(), None),
         extra=limits_of(directory, run.info, summary),
-        answers=_answers(run),
+        answers=_answers(directory),
         files=_beside(directory, run.info),
         metrics=metrics,
     )
@@ -156,7 +140,7 @@ def _publish_tables(
                 manifest.add(record)
                 samples.add(record)
             event_files.add(point.by_arm)
-            if not is_finished(point, run.info):
+            if not answers.is_finished(point, run.info):
                 lacking.append(point.entry)
             yield from point.by_arm
 
@@ -172,6 +156,15 @@ def _publish_tables(
     summary = dataclasses.replace(summary, left_out=run.directory.strays)
     files.write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
     return summary, lacking
+
+
+def _publish_best(run: RunDirectory, best: Best) -> None:
+    """Writes `best.json` where there is anything to choose."""
+    path = run.root / answers.BEST.file
+    if best.cases:
+        files.write_atomically(path, best.model_dump_json(indent=1).encode())
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _beside(directory: records.RunDirectory, info: records.RunInfo) -> dict[str, str]:
@@ -192,125 +185,57 @@ def _medians(summary: RunSummary) -> dict[str, float]:
     }
 
 
-def _answers(run: records.Run) -> dict[str, pages.Document]:
-    """Returns the answers of a run by name: options to take, drills, a soak."""
-    root, found = run.directory.root, dict[str, pages.Document]()
-    best, judged = read_best(run.directory), _judged_soak(run)
-    if best is not None:
-        found["Best options"] = best_document(best, str(root))
-    # They are computed again: there may be more records than the conclusion was drawn from.
-    with contextlib.suppress(UserError):
-        if (root / records.RunFile.RECOVERY).exists():
-            from orbax_bench_core.analysis import recovery
-
-            drills = recovery.recovery_of(run)
-            found["Recovery"] = recovery.recovery_document(drills, str(root))
-        if judged is not None:
-            from orbax_bench_core.analysis import soak
-
-            found["Soak"] = soak.soak_document(soak.soak_of(run, judged.limit_mib), str(root))
+def _answers(run: RunDirectory) -> dict[str, pages.Document]:
+    """Returns what a report shows of the answers of a run, by name: the choice of options first."""
+    found = dict[str, pages.Document]()
+    for each in sorted(answers.ANSWERS, key=lambda each: not each.in_report):
+        with contextlib.suppress(UserError):  # one that is damaged, or of another version
+            if each.linked and (said := each.read(run)) is not None:
+                name = each.name.replace("_", " ").capitalize()
+                found[name] = each.document(said, str(run.root))
     return found
 
 
-def _judged_soak(run: records.Run) -> Soak | None:
-    if not (run.directory.root / records.RunFile.SOAK).exists():
-        return None
-    from orbax_bench_core.analysis.soak import Soak
+def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> records.RunInfo:
+    """Writes into `run.json` whether a run that no longer goes on came to its end.
 
-    return run.directory.read_result(records.RunFile.SOAK, Soak)
-
-
-def settle(run: records.Run) -> records.RunInfo:
-    """Writes into `run.json` whether a run that no longer goes on came to its end."""
-    # It is complete when every point has all its repeats, or every pair has been settled or has
-    # made its last look; a pair of which both arms failed has said nothing.
-    return note_status(run, unfinished(run))
-
-
-def note_status(run: records.Run, lacking: Sequence[SweepEntry]) -> records.RunInfo:
-    """Writes into `run.json` that a run is complete, unless it lacks some of its entries."""
-    status: Literal["complete", "incomplete"] = "incomplete" if lacking else "complete"
+    `lacking` are the entries that did not, where that is known already.
+    """
+    lacks = bool(answers.unfinished(run) if lacking is None else lacking)
+    status: Literal["complete", "incomplete"] = "incomplete" if lacks else "complete"
     run.directory.set_status(status)
     return run.info.model_copy(update={"status": status})
 
 
-def unfinished(run: records.Run) -> list[SweepEntry]:
-    """Returns the entries of a run that lack repeats, or have no verdict yet."""
-    return [point.entry for point in run.points() if not is_finished(point, run.info)]
-
-
-def is_finished(point: records.PointRecords, info: records.RunInfo) -> bool:
-    """Returns whether an entry has all its repeats, or its verdict."""
-    measured = [repeat for repeat in point.repeats if not repeat.warmup]
-    if isinstance(point.entry, Pair):
-        verdict = judge_point(point.entry, measured, info)
-        return verdict.settled and not verdict.failed
-    return sum(repeat.finished for repeat in measured) >= info.num_repeats
-
-
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` and `junit.xml`."""
-    write_verdicts(run, verdicts)
-    page = _write_pages(run.root, "verdicts", verdicts_document(verdicts, str(run.root)))
+    page = write_answer(run.root, answers.VERDICTS, verdicts)
     files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
     baseline = verdicts.baseline if unpaired else None
     if run.exists() and run.read_info().status != "complete":  # as a report of it has found
         settle(records.Run(run))  # before its digest is noted
-    ManifestWriter(run).note_conclusion(records.RunFile.VERDICTS, baseline=baseline)
+    ManifestWriter(run).note_conclusion(answers.VERDICTS.file, baseline=baseline)
     return page
 
 
-def publish_async_study(directory: records.RunDirectory) -> AsyncStudy:
-    """Writes `async_study.json`, `async_study.md` and `async_study.html` from the records."""
-    from orbax_bench_core.analysis.async_study import ParameterCounter, async_study, study_document
+def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> Found:
+    """Answers a question from the records of a run, and writes the answer next to them.
 
-    run = records.Run(directory)
-    study = async_study(run, ParameterCounter(run.info.suite_file))
-    _conclude(directory, records.RunFile.STUDY, study, study_document(study))
-    return study
-
-
-def publish_soak(directory: records.RunDirectory, limit_mib: float) -> Soak:
-    """Writes `soak.json`, `soak.md` and `soak.html` from the records of a run."""
-    from orbax_bench_core.analysis.soak import soak_document, soak_of
-
-    soak = soak_of(records.Run(directory), limit_mib)
-    _conclude(directory, records.RunFile.SOAK, soak, soak_document(soak, str(directory.root)))
-    return soak
-
-
-def publish_recovery(
-    directory: records.RunDirectory, added: Mapping[PhaseName, float] | None = None
-) -> Recovery:
-    """Writes `recovery.json`, `recovery.md` and `recovery.html` from the records."""
-    from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
-
-    found = recovery_of(records.Run(directory), added)
-    document = recovery_document(found, str(directory.root))
-    _conclude(directory, records.RunFile.RECOVERY, found, document)
+    Raises:
+        UserError: The records hold no answer to it.
+    """
+    assert answer.answer is not None, f"{answer.name} is made from several runs"
+    found = answer.answer(records.Run(run), **options)
+    write_answer(run.root, answer, found)
+    ManifestWriter(run).note_conclusion(answer.file)
     return found
 
 
-def publish_search(root: files.AnyPath, search: ReleaseSearch) -> files.AnyPath:
-    """Writes `bisect.json`, `bisect.html` and `bisect.md`."""
-    from orbax_bench_core.analysis.releases import headline, search_document
-
-    content = {**search.model_dump(mode="json"), "answer": headline(search).text}
-    files.write_atomically(root / "bisect.json", json.dumps(content, indent=1).encode())
-    return _write_pages(root, "bisect", search_document(search, str(root)))
-
-
-def _conclude(
-    directory: records.RunDirectory,
-    file: str,
-    found: files.ResultModel,
-    document: pages.Document,
-) -> None:
-    """Writes a conclusion as data and as pages, and notes what it was made from."""
-    files.write_atomically(directory.root / file, found.model_dump_json(indent=1).encode())
-    _write_pages(directory.root, file.removesuffix(".json"), document)
-    ManifestWriter(directory).note_conclusion(file)
+def write_answer(root: files.AnyPath, answer: Answer[Found], found: Found) -> files.AnyPath:
+    """Writes an answer as data, as Markdown and as a page, and returns the page."""
+    files.write_atomically(root / answer.file, found.model_dump_json(indent=1).encode())
+    return _write_pages(root, answer.name, answer.document(found, str(root)))
 
 
 def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> files.AnyPath:

@@ -8,13 +8,14 @@ from typing import ClassVar, Final
 from orbax_bench_core.analysis import recovery as drills
 from orbax_bench_core.analysis import soak as soaks
 from orbax_bench_core.analysis.verdicts import judge_run
+from orbax_bench_core.answers import RECOVERY, SOAK
 from orbax_bench_core.config import LoadedSuite, Suite
 from orbax_bench_core.errors import UserError, check_amounts, shown
 from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.records import Repeat, RunDirectory
 from orbax_bench_core.steps import experiments
 from orbax_bench_core.steps.comparison import compare_arms
-from orbax_bench_core.steps.reporting import publish_recovery, publish_soak, publish_verdicts
+from orbax_bench_core.steps.reporting import publish_verdicts
 from orbax_bench_core.sweep import SweepPoint, sides
 
 _HOUR_S: Final = 3600.0
@@ -118,14 +119,7 @@ class Soaking(experiments.Experiment):
 
     def conclude(self, run: RunDirectory) -> experiments.Conclusion:
         """Judges what the longest process keeps of each save."""
-        found, summary = experiments.answered(run, lambda: publish_soak(run, self.limit_mib))
-        return experiments.Conclusion(
-            outcomes=(found.outcome, summary.outcome),
-            lines=(soaks.headline(found).said,),
-            answer=found,
-            document=soaks.soak_document(found, str(run.root)),
-            page=f"{run.root}/soak.html",
-        )
+        return experiments.answered(run, SOAK, limit_mib=self.limit_mib)
 
 
 def soak(
@@ -208,18 +202,14 @@ class Drills(experiments.Experiment):
         """Shows how every repeat came back."""
         if self.verdicts is not None:
             publish_verdicts(run, self.verdicts)
-        found, summary = experiments.answered(run, lambda: publish_recovery(run, self.added))
+        found = experiments.answered(run, RECOVERY, added=self.added)
         verdicts = self.verdicts
-        if verdicts is None and found.verdicts:
+        if verdicts is None and found.answer.verdicts:
             verdicts = judge_run(run)
-        return experiments.Conclusion(
-            outcomes=(found.outcome, (verdicts or summary).outcome),
-            verdicts=verdicts,
-            lines=(drills.headline(found).said,),
-            answer=found,
-            document=drills.recovery_document(found, str(run.root)),
-            page=f"{run.root}/recovery.html",
-        )
+        if verdicts is None:
+            return found
+        outcome = verdicts.outcome.lacking(found.answer.outcome.incomplete)
+        return dataclasses.replace(found, outcome=outcome, verdicts=verdicts)
 
 
 def recovery(

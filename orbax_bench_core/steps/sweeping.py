@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, RunSettings, Say, Session, silent
-from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.pages import count
-from orbax_bench_core.records import Run, RunDirectory, RunFile
-from orbax_bench_core.steps.experiments import Conclusion, Experiment, measure_points, perform
+from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.steps.experiments import (
+    Conclusion,
+    Experiment,
+    answered,
+    measure_points,
+    perform,
+)
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.summary import RunSummary
@@ -81,7 +86,7 @@ class Sweep(Experiment):
             for name, reason in left_out.items():
                 self.show(f"not captured: {name}: {reason}")
         return Conclusion(
-            outcomes=(summary.outcome,),
+            outcome=summary.outcome,
             verdicts=self.verdicts,
             lines=_lines(summary),
             document=document if self.compare is None else None,
@@ -145,7 +150,7 @@ class Study(Sweep):
         show, shown = self.show, list[Any]()
         self.show = shown.append
         swept = super().conclude(run)
-        if not exit_code(*swept.outcomes):
+        if not swept.outcome.incomplete:
             return study(run)
         for part in shown:
             show(part)
@@ -154,14 +159,10 @@ class Study(Sweep):
 
 def study(run: RunDirectory) -> Conclusion:
     """Concludes what saving in the background saves, from the records of any sweep."""
-    from orbax_bench_core.analysis.async_study import study_document
-    from orbax_bench_core.steps.reporting import publish, publish_async_study
+    from orbax_bench_core.answers import ASYNC_STUDY
 
-    found = publish_async_study(run)
-    publish(run)  # the report links to the study
-    page = f"{run.root}/{RunFile.STUDY.removesuffix('json')}html"
-    document = study_document(found)
-    return Conclusion(outcomes=(), answer=found, document=document, page=page)
+    found = answered(run, ASYNC_STUDY)
+    return dataclasses.replace(found, outcome=found.answer.outcome)
 
 
 def _load_results() -> None:
@@ -180,5 +181,5 @@ def _lines(summary: RunSummary) -> tuple[str, ...]:
         for point in summary.points
         if point.failed
     ]
-    lines = (*failed, *summary.left_out) if exit_code(summary.outcome) else ("every repeat passed",)
+    lines = (*failed, *summary.left_out) if summary.outcome.incomplete else ("every repeat passed",)
     return lines or ("nothing was measured",)

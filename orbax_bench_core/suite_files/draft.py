@@ -5,10 +5,11 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orbax_bench_core import config, plan
 from orbax_bench_core.errors import UserError, command, did_you_mean
+from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.suite_files.schema import modeline
 
@@ -36,6 +37,7 @@ class Subject:
     scale: float | None = None
     nnx: str | None = None  # A Flax NNX model, as `module:factory`
     checkpoint: str | None = None  # path of an existing checkpoint
+    like: str | None = None  # one whose tree is made anew: shapes, dtypes and shardings
 
     def __post_init__(self) -> None:
         """Refuses what contradicts itself."""
@@ -75,6 +77,8 @@ def draft_suite(
         part = _of_model(subject.nnx, file, place, devices)
     elif subject.checkpoint is not None:
         part = _of_checkpoint(subject.checkpoint, place)
+    elif subject.like is not None:
+        part = _like(subject.like)
     elif subject.preset is not None:
         part = _of_preset(subject.preset, subject.scale, place or _usual(devices))
     else:
@@ -87,6 +91,7 @@ def draft_suite(
         *_mesh(part.mesh, devices),
         "",
         *_BENCHMARK[question],
+        *([f"  processes: {part.processes}"] if part.processes > 1 else []),
     ]
     return config.parse_suite("\n".join(lines) + "\n", file)
 
@@ -98,6 +103,7 @@ class _Part:
     name: str
     lines: tuple[str, ...]
     mesh: plan.PlanMesh | None
+    processes: int = 1
 
 
 def _usual(devices: Devices) -> plan.PlanMesh:
@@ -186,6 +192,43 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
         f"  path: {_quoted(source.path)}",
     )
     return _Part(tree.label, lines, mesh)
+
+
+def _like(path: str) -> _Part:
+    """Returns the tree of a checkpoint by its metadata, with made-up values of the same sizes."""
+    stored = read_checkpoint(path)
+    tree, mesh = plan.tree_of_stored(stored), plan.saved_mesh(stored)
+    spec: dict[str, Any] = {}
+    leaves: list[tuple[tuple[str | int, ...], str]] = [(number, "int") for number in tree.numbers]
+    for array in tree.arrays:
+        axes = () if mesh is None else plan.onto(array, mesh)
+        entries = [list(entry) if isinstance(entry, tuple) else entry for entry in axes]
+        shape = f"dtype: {array.dtype}, shape: {json.dumps(array.shape)}"
+        sharded = f", sharding: {json.dumps(entries)}" if any(entries) else ""
+        leaves.append((array.path, f"{{{shape}{sharded}}}"))
+    for keys, leaf in leaves:
+        inner = spec
+        for key in keys[:-1]:
+            inner = inner.setdefault(str(key), {})
+        inner[str(keys[-1])] = leaf
+    arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
+    lines = (
+        f"# The tree of {_quoted(path)}: {arrays}, with made-up values.",
+        "checkpoint_config:",
+        "  spec:",
+        *_tree_lines(spec, 4),
+    )
+    return _Part("like my job", lines, mesh, 1 if mesh is None else mesh.num_hosts)
+
+
+def _tree_lines(tree: Mapping[str, Any], indent: int) -> Iterator[str]:
+    for key, value in tree.items():
+        begin = f"{' ' * indent}{_quoted(key)}:"
+        if isinstance(value, str):
+            yield f"{begin} {value}"
+        else:
+            yield begin
+            yield from _tree_lines(value, indent + 2)
 
 
 def _synthetic(mesh: plan.PlanMesh) -> _Part:

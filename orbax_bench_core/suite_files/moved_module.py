@@ -13,7 +13,7 @@ from typing import Final
 
 import yaml
 
-from orbax_bench_core import authoring, measure
+from orbax_bench_core import interface, measure
 from orbax_bench_core.config import KeyPath, SuiteSource
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.sweep import BUILTINS, benchmark_of, is_builtin, names_of
@@ -37,7 +37,7 @@ _BY_PACKAGE: Final = (
 
 _NAMES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        "orbax_bench_core.authoring": frozenset(authoring.__all__),
+        "orbax_bench_core.authoring": frozenset((*interface.__all__, "TestSuite")),
         "orbax_bench_core.measure": frozenset(measure.__all__),
     }
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.config import Arm, KeyPath, Suite
+from orbax_bench_core.interface import BenchmarkOptions
 from orbax_bench_core.sweep import catalog
 from orbax_bench_core.sweep.options import (
     OptionError,

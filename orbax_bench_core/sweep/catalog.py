@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.errors import did_you_mean
+from orbax_bench_core.interface import BenchmarkOptions, BenchmarksGenerator
 
 _UPSTREAM: Final = "orbax.checkpoint._src.testing.benchmarks."
 

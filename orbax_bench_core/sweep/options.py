@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pydantic
 
 from orbax_bench_core import config
-from orbax_bench_core.authoring import LATER, BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.errors import CREDENTIALS, did_you_mean, has_credentials, shortened, shown
+from orbax_bench_core.interface import LATER, BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.sweep.catalog import BUILTINS, author_line, load_class, options_class
 
 _TRACES = ("enable_trace", "enable_xprof", "trace_every_repeat")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orbax_bench_core.authoring import TestContext
+from orbax_bench_core.interface import TestContext
 from orbax_bench_core.testing.outcome import Outcome
 from orbax_bench_core.testing.run import make_context
 from orbax_bench_core.testing.run import run_benchmark as run_in

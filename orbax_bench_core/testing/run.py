@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orbax_bench_core.authoring import BenchmarkOptions, BenchmarksGenerator, TestContext, Verifier
 from orbax_bench_core.config import CheckpointConfig, LoadedSuite, MeshConfig, expanded, parse_suite
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.interface import BenchmarkOptions, BenchmarksGenerator, TestContext, Verifier
 from orbax_bench_core.measure import Sample
 from orbax_bench_core.provenance import worker_id
 from orbax_bench_core.state import Digest, StateCache, build_mesh, check_digest

@@ -4,9 +4,9 @@ import signal
 from typing import Any, Final
 
 from orbax_bench_core import records
-from orbax_bench_core.authoring import Drill
 from orbax_bench_core.config import Arm
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.interface import Drill
 from orbax_bench_core.provenance import UNKNOWN, storage_provenance
 from orbax_bench_core.sweep import SweepEntry, SweepPoint, side
 

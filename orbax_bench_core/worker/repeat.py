@@ -15,7 +15,8 @@ from typing import Any, Final
 import pydantic
 
 from orbax_bench_core import measure, records, state
-from orbax_bench_core.authoring import (
+from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
+from orbax_bench_core.interface import (
     Against,
     BenchmarkOptions,
     BenchmarksGenerator,
@@ -23,7 +24,6 @@ from orbax_bench_core.authoring import (
     TestResult,
     UnmetNeed,
 )
-from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
 from orbax_bench_core.inventory import Inventory, take_inventory
 from orbax_bench_core.provenance import loaded_code
 from orbax_bench_core.sweep import BUILTINS, load_class, options_class, source_file

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.errors import Problem, UserError, command
-from orbax_bench_core.exit_codes import Exit, worst
+from orbax_bench_core.exit_codes import CODES, Exit, State, worst
 from orbax_bench_core.files import check_credentials, new_scratch_file
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import Notifiers
@@ -100,13 +100,14 @@ class Told:
             found = None
         if found is None:
             said = "every step succeeded" if code == Exit.OK else "no result: see the log"
-            self.notifiers.ended(suite, code, place, (said,))
+            self.notifiers.ended(suite, _state(code), place, (said,))
             return
         junit = self.notifiers.junit
         if junit is not None and folder:
             junit = f"{junit.removesuffix('.xml')}-{folder}.xml"
         own = dataclasses.replace(self.notifiers, junit=junit)
-        own.verdicts(found.model_copy(update={"suite": suite}), code, place)
+        failed = _state(code) == "FAILED"
+        own.verdicts(found.model_copy(update={"suite": suite}), place, failed=failed)
 
 
 def conclude(job: Job, ended: Ended, console: Console, told: Told) -> int:
@@ -143,7 +144,7 @@ def _conclude_told(job: Job, ended: Ended, console: Console, told: Told) -> int:
     if code:
         lines = ended.told.reasons if ended.told else (str(ended.failure),)
         elsewhere = dataclasses.replace(told.notifiers, remembers=False)
-        elsewhere.ended(told.suite, code, place, lines)
+        elsewhere.ended(told.suite, _state(code), place, lines)
     return code
 
 
@@ -166,6 +167,10 @@ def _conclude_in(
     told.of(job, place, folder, code)
     console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
     return code
+
+
+def _state(code: int) -> State:
+    return next((state for state, known in CODES.items() if known == code), "FAILED")
 
 
 def save_report(told: RunEnding | None, run_id: str, output: str) -> int:

@@ -89,7 +89,7 @@ def begin_run(
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
 def judge_run(
-    pipeline_run: str,  # noqa: ARG001 - keeps a service from answering out of its cache
+    pipeline_run: str,
     output_directory: str,
     samples: dsl.Output[dsl.Dataset],
     metrics: dsl.Output[dsl.Metrics],
@@ -109,8 +109,8 @@ def judge_run(
     promote: bool = False,
     revision: str = "",
     force: bool = False,
-    planned: dsl.Input[dsl.Artifact] = None,  # noqa: ARG001 - for the lineage
-    stored: dsl.Input[dsl.Artifact] = None,  # noqa: ARG001
+    planned: dsl.Input[dsl.Artifact] = None,
+    stored: dsl.Input[dsl.Artifact] = None,
 ) -> None:
     """Puts records together, judges them, fails if they are not good enough, or captures them.
 
@@ -149,19 +149,13 @@ def judge_run(
         publish_baseline,
     )
 
+    artifacts = locals()
     with ErrorsAsMessages():
-        lacking = aggregate(output_directory).into(
-            samples=samples,
-            metrics=metrics,
-            summary=summary,
-            report=report,
-            tensorboard=tensorboard,
-        )
+        lacking = aggregate(output_directory).into(**artifacts)
         word, file = "", None
         if compare_arms or baseline:
-            word = compare_baseline(output_directory, baseline=baseline).into(
-                verdicts=verdicts, comparison=comparison, report=verdicts_report, ratios=ratios
-            )
+            found = compare_baseline(output_directory, baseline=baseline)
+            word = found.into(**{**artifacts, "report": verdicts_report})
             file = verdicts.path
         enforce_verdict(
             "" if only_shows else word,

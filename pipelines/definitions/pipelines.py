@@ -1,17 +1,13 @@
 """The pipelines: what each adds to its measurement, and what it shows at its end."""
 
-import pydantic
 from rich.console import Console
 
-from orbax_bench_core import pages
-from orbax_bench_core.analysis.async_study import AsyncStudy, study_document
+from orbax_bench_core import answers, pages
 from orbax_bench_core.analysis.noise import calibration_document, calibration_of
 from orbax_bench_core.analysis.summary import notes_lines, summarize
-from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts, verdicts_document
 from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.exit_codes import Exit, exit_code
-from orbax_bench_core.files import read_at_most
-from orbax_bench_core.records import RunDirectory, RunFile, load_run
+from orbax_bench_core.records import RunDirectory, load_run
 from orbax_bench_core.steps import report_of
 from orbax_bench_pipelines.definitions.pipeline import (
     KEEP_DATA,
@@ -71,16 +67,14 @@ def conclude_sweep(finished: Finished, console: Console) -> int:
         console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
     pages.print_document(report_of(run.directory, summary), console)
     found = [summary.outcome]
-    if finished.arguments["baseline"] and (run.directory.root / RunFile.VERDICTS).exists():
-        verdicts = read_verdicts(run)
-        pages.print_document(verdicts_document(verdicts, finished.directory), console)
+    if finished.arguments["baseline"] and (verdicts := _shown(finished, console, answers.VERDICTS)):
         found.append(verdicts.outcome)
     return exit_code(*found)
 
 
 def conclude_regression(finished: Finished, console: Console) -> int:
     """Shows the verdicts of a run, and returns the exit code."""
-    verdicts = _shown(finished, console)
+    verdicts = _shown(finished, console, answers.VERDICTS)
     if verdicts is None:
         return Exit.FAILED
     return exit_code(verdicts.outcome, allow_inconclusive=finished.arguments["allow_inconclusive"])
@@ -88,20 +82,15 @@ def conclude_regression(finished: Finished, console: Console) -> int:
 
 def conclude_comparison(finished: Finished, console: Console) -> int:
     """Shows how many times as long the candidate takes; only what could not be measured fails."""
-    verdicts = _shown(finished, console)
+    verdicts = _shown(finished, console, answers.VERDICTS)
     failed = verdicts is None or any(point.unmeasured for point in verdicts.points)
     return exit_code(incomplete=failed)
 
 
 def conclude_study(finished: Finished, console: Console) -> int:
     """Shows what each size saves; repeats that failed, or no study at all, are a failure."""
-    try:
-        text = read_at_most(RunDirectory(finished.directory).root / RunFile.STUDY)
-        study = AsyncStudy.model_validate_json(text)
-    except (OSError, pydantic.ValidationError):
-        return Exit.FAILED
-    pages.print_document(study_document(study), console)
-    return exit_code(study.outcome)
+    study = _shown(finished, console, answers.ASYNC_STUDY)
+    return Exit.FAILED if study is None else exit_code(study.outcome)
 
 
 def conclude_calibration(finished: Finished, console: Console) -> int:
@@ -117,14 +106,17 @@ def conclude_calibration(finished: Finished, console: Console) -> int:
     return 0
 
 
-def _shown(finished: Finished, console: Console) -> VerdictReport | None:
-    """Shows the verdicts of a run; None if there are none, and its steps have said why."""
+def _shown(
+    finished: Finished, console: Console, answer: answers.Answer[answers.Found]
+) -> answers.Found | None:
+    """Shows an answer of a run; None if it has none, and its steps have said why."""
     try:
-        verdicts = read_verdicts(RunDirectory(finished.directory))
+        found = answer.read(RunDirectory(finished.directory))
     except UserError:
         return None
-    pages.print_document(verdicts_document(verdicts, finished.directory), console)
-    return verdicts
+    if found is not None:
+        pages.print_document(answer.document(found, finished.directory), console)
+    return found
 
 
 SWEEP = Pipeline(

@@ -96,7 +96,7 @@ def test_a_run_writes_the_page_beside_it_anew(site, make_nightly, tmp_path):
     site(".")
     (tmp_path.parent / "aside").rename(second.root)
     assert "day001" not in page_of(tmp_path)
-    Notifiers.of(environment={}).ended("a suite", 0, str(second.root), ())
+    Notifiers.of(environment={}).ended("a suite", "PASS", str(second.root), ())
     assert "day001" in page_of(tmp_path)
 
 
@@ -106,25 +106,25 @@ def test_a_page_is_written_anew_from_any_folder(site, make_nightly, tmp_path, mo
     second.root.rmtree()
     monkeypatch.chdir(tmp_path.parent)
     environment = {"ORBAX_BENCH_SITE": str(tmp_path / "public")}
-    Notifiers.of(environment=environment).ended("a suite", 0, str(first.root), ())
+    Notifiers.of(environment=environment).ended("a suite", "PASS", str(first.root), ())
     assert "day001" not in page_of(tmp_path / "public")
 
 
 def test_a_run_writes_the_page_that_the_environment_names(make_nightly, tmp_path):
     [run] = make_nightly([1.0], blocks=1)
     environment = {"ORBAX_BENCH_SITE": str(tmp_path)}
-    Notifiers.of(environment=environment).ended("a suite", 0, str(run.root), ())
+    Notifiers.of(environment=environment).ended("a suite", "PASS", str(run.root), ())
     assert "day000" in page_of(tmp_path)
 
 
 def test_a_run_without_a_page_makes_none(make_nightly, tmp_path):
     [run] = make_nightly([1.0], blocks=1)
-    Notifiers.of(environment={}).ended("a suite", 0, str(run.root), ())
+    Notifiers.of(environment={}).ended("a suite", "PASS", str(run.root), ())
     assert not (tmp_path / "index.html").exists()
 
 
 def test_a_page_that_cannot_be_written_is_a_warning(make_nightly, tmp_path, capfd):
     [run] = make_nightly([1.0], blocks=1)
     (tmp_path / "site.json").write_text("[]")
-    Notifiers.of(environment={}).ended("a suite", 0, str(run.root), ())
+    Notifiers.of(environment={}).ended("a suite", "PASS", str(run.root), ())
     assert "warning: the page of past runs cannot be written again: " in capfd.readouterr().err

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core import environments, provenance
+from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Ending
 from orbax_bench_core.steps import Comparison, Conclusion
 from tests.support.shown import assert_accepted, next_command
+from tests.support.verdicts import build_operation, build_point, build_report
 
 RELEASES = ["0.11.12", "0.11.32", "0.12.7", "0.12.8"]
 
@@ -50,7 +51,9 @@ def compared(monkeypatch):
         found.append((session.suite.suite, str(session.directory.root)))
 
     def conclude(self, run):
-        return Conclusion(outcomes=(Ending(word="REGRESSION"),))
+        self.verdicts = build_report(build_point("p", build_operation("save", "REGRESSION", 1.3)))
+        self.show(self.told(verdicts_document(self.verdicts, str(run.root)), run))
+        return Conclusion(outcome=self.verdicts.outcome, verdicts=self.verdicts)
 
     monkeypatch.setattr(Comparison, "measure", measure)
     monkeypatch.setattr(Comparison, "conclude", conclude)

@@ -55,6 +55,7 @@ RUN_BY = {
     "docs/launch/slurm.md": "tests/launchers/test_slurm_cluster.py",
     "docs/release.md": "tests/website/test_blocks_run.py",
     "docs/soak.md": "tests/integration/test_recovery.py",
+    "docs/training-job.md": "tests/recorder/test_page.py",
     "docs/suites.md": "tests/integration/test_suite_pages.py",
     "docs/tutorials/ml-engineer.md": "tests/website/test_walks.py",
     "docs/tutorials/orbax-maintainer.md": "tests/website/test_walks.py",

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 
 
@@ -128,9 +128,9 @@ class AsyncStudy(ResultModel):
     documented: tuple[Documented, ...] = DOCUMENTED  # what Orbax's documentation says
 
     @property
-    def outcome(self) -> Ending:
+    def outcome(self) -> Outcome:
         """What an exit code is made of."""
         sizes = [size for series in self.series for size in series.sizes]
-        return Ending(
+        return Outcome(
             incomplete=any(each.blocking.failed or each.background.failed for each in sizes)
         )

@@ -2,7 +2,6 @@
 
 from orbax_bench_core.analysis.best.build import best as best
 from orbax_bench_core.analysis.best.build import best_of as best_of
-from orbax_bench_core.analysis.best.build import read_best as read_best
 from orbax_bench_core.analysis.best.factorial import NEAR as NEAR
 from orbax_bench_core.analysis.best.factorial import FactorialLayout as FactorialLayout
 from orbax_bench_core.analysis.best.factorial import analyse as analyse

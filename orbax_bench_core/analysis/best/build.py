@@ -1,6 +1,5 @@
 """Choice of a run: its cases, from what was observed of its points, and the file it is kept in."""
 
-import contextlib
 import dataclasses
 import functools
 import statistics
@@ -29,8 +28,7 @@ from orbax_bench_core.analysis.best.observations import (
 from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.best.ranking import LEVEL, rank
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import read_json
-from orbax_bench_core.records import Run, RunDirectory, RunFile, RunInfo
+from orbax_bench_core.records import Run, RunDirectory, RunInfo
 
 
 def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = None) -> model.Best:
@@ -109,17 +107,6 @@ def best_of(
             case for name, points in grouped.items() if (case := case_of(name, points, asked))
         ),
     )
-
-
-def read_best(directory: RunDirectory) -> model.Best | None:
-    """Returns the findings of a run's report, or None if there is no such file.
-
-    Those of an earlier version of the file are made again, from the records.
-    """
-    with contextlib.suppress(OSError, ValueError):
-        if read_json(directory.root / RunFile.BEST).get("schema_version") == 1:
-            return best(Run(directory))
-    return directory.read_result(RunFile.BEST, model.Best)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.records import Verified
 
@@ -229,6 +230,11 @@ class Best(ResultModel):
     level: float
     peak_memory_bytes: int | None = None
     cases: tuple[Case, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What an exit code is made of: every case needs a recommendation."""
+        return Outcome(incomplete=not all(case.recommendation for case in self.cases))
 
     def ranking(self) -> pandas.DataFrame:
         """Returns one row per case, goal or measure, and point, the best first.

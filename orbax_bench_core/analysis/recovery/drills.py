@@ -10,7 +10,7 @@ from orbax_bench_core.analysis.intervals import MISS, median_interval
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_run
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word, together
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
@@ -107,12 +107,12 @@ class Recovery(ResultModel):
     verdicts: tuple[PairVerdict, ...] = ()
 
     @property
-    def outcome(self) -> Ending:
+    def outcome(self) -> Outcome:
         """What an exit code is made of: a drill that did not come back makes it incomplete."""
+        lost = any(series.recovered < series.drills for series in self.series)
         words = [pair.word for pair in self.verdicts]
-        return Ending(
-            word=together(words) if words else "",
-            incomplete=any(series.recovered < series.drills for series in self.series),
+        return Outcome(
+            word=together(words) if words else "not back" if lost else "", incomplete=lost
         )
 
     def table(self) -> pandas.DataFrame:

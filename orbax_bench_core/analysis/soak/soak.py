@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import together
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME
@@ -398,9 +398,9 @@ class Soak(ResultModel):
     suite_file: str = ""
 
     @property
-    def outcome(self) -> Ending:
+    def outcome(self) -> Outcome:
         """What an exit code is made of."""
-        return Ending(word=self.word, incomplete=any(series.failed for series in self.series))
+        return Outcome(word=self.word, incomplete=any(series.failed for series in self.series))
 
     def table(self) -> pandas.DataFrame:
         """Returns one row per point, host and level, with both slopes and the verdict."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from orbax_bench_core.analysis.summary.hosts import Straggler
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Verified
 
 
@@ -107,7 +107,7 @@ class RunSummary:
         return any(point.passed for point in self.points)
 
     @property
-    def outcome(self) -> Ending:
+    def outcome(self) -> Outcome:
         """What an exit code is made of."""
         failed = any(point.failed or (point.passed and not point.measured) for point in self.points)
-        return Ending(incomplete=bool(self.left_out) or failed or not self.measured)
+        return Outcome(incomplete=bool(self.left_out) or failed or not self.measured)

@@ -7,7 +7,7 @@ import pydantic
 
 from orbax_bench_core.config import Arm, GateConfig
 from orbax_bench_core.errors import Problem, UserError, command
-from orbax_bench_core.exit_codes import Ending
+from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import AnyPath, ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
@@ -251,14 +251,14 @@ class VerdictReport(ResultModel):
         )
 
     @property
-    def outcome(self) -> Ending:
+    def outcome(self) -> Outcome:
         """What an exit code is made of; a study is an answer, however long each system takes."""
         failed = not self.points or any(
             point.unmeasured if point.is_study else point.failed for point in self.points
         )
         answers = self.is_study and not self.lacks_operations
-        return Ending(
-            word="" if answers else self.word,
+        return Outcome(
+            word="COMPARED" if answers else self.word,
             incomplete=bool(self.left_out) or (failed and not self.only_warns),
             exploratory=bool(self.exploratory),
             only_warns=self.only_warns,

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from orbax_bench_core.authoring import TestContext, UnmetNeed
 from orbax_bench_core.benchmarks.support.needs import require_tree
+from orbax_bench_core.interface import TestContext, UnmetNeed
 
 Tree = dict[str, Any]
 

@@ -7,10 +7,10 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.needs import require_arrays_of_all
 from orbax_bench_core.benchmarks.support.options import await_all_hosts, delete, delete_if_scarce
 from orbax_bench_core.files import absolute
+from orbax_bench_core.interface import UnmetNeed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import jax
     from etils import epath
 
-    from orbax_bench_core.authoring import TestContext
     from orbax_bench_core.benchmarks.support.options import MeasuringOptions
+    from orbax_bench_core.interface import TestContext
     from orbax_bench_core.inventory import Location
     from orbax_bench_core.measure import Metrics
     from orbax_bench_core.state import Digest

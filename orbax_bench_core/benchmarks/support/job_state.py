@@ -6,11 +6,11 @@ import abc
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import TestContext, VerificationError
 from orbax_bench_core.benchmarks.support import needs, replicas
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.benchmarks.support.saving import load_target, pytree_restore, restore_target
 from orbax_bench_core.files import absolute, remove_tree
+from orbax_bench_core.interface import TestContext, VerificationError
 
 if TYPE_CHECKING:
     from etils import epath

@@ -10,12 +10,12 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import UnmetNeed
+from orbax_bench_core.interface import UnmetNeed
 
 if TYPE_CHECKING:
     import jax
 
-    from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.interface import TestContext
 
 
 def require_tree(context: TestContext, benchmark: str, *, of_all: bool = True) -> Any:

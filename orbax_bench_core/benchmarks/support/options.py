@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from orbax_bench_core.authoring import LATER, BenchmarkOptions, Sweepable
+from orbax_bench_core.interface import LATER, BenchmarkOptions, Sweepable
 from orbax_bench_core.measure import default_metrics
 
 _GIB = 2**30

@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core import authoring
+from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support.needs import require_tree
 from orbax_bench_core.benchmarks.support.options import (
     CollectorOptions,
@@ -39,9 +39,9 @@ class TorchOptions(CollectorOptions):
         metric_tracemalloc_enabled: Also trace Python allocations, which slows the operation down.
     """
 
-    sync_files: authoring.Sweepable[bool] = True
-    join_local_shards: authoring.Sweepable[bool] = False
-    metric_tracemalloc_enabled: authoring.Sweepable[bool] = False
+    sync_files: interface.Sweepable[bool] = True
+    join_local_shards: interface.Sweepable[bool] = False
+    metric_tracemalloc_enabled: interface.Sweepable[bool] = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class TorchData:
     @classmethod
     def of(
         cls,
-        context: authoring.TestContext[TorchOptions],
+        context: interface.TestContext[TorchOptions],
         benchmark: str,
         reference: str | None = None,
     ) -> TorchData:
@@ -87,7 +87,7 @@ class TorchData:
         """Frees what was saved, where what is loaded would not fit beside it."""
         delete_if_scarce(self.tree)
 
-    def verify(self, context: authoring.TestContext, tensors: dict[str, Any]) -> None:
+    def verify(self, context: interface.TestContext, tensors: dict[str, Any]) -> None:
         """Checks what was loaded; call it outside any measured block."""
         if context.verifier is not None:
             context.verify(self.layout.to_jax(tensors), self.expected, against="saved")
@@ -101,14 +101,14 @@ def _reference_tree(directory: str) -> Any:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    safetensors = authoring.optional_module("safetensors", "torch", "reference_checkpoint_path")
+    safetensors = interface.optional_module("safetensors", "torch", "reference_checkpoint_path")
     try:
         stored = read_checkpoint(directory)
         if not stored.is_safetensors:
             raise UserError(f"{directory!r} holds no .safetensors files")
         stored.check()
     except UserError as error:
-        raise authoring.UnmetNeed(f"reference_checkpoint_path: {error}") from None
+        raise interface.UnmetNeed(f"reference_checkpoint_path: {error}") from None
     known = {array.name for array in stored.arrays}
     first = {device.process_index: device for device in reversed(jax.devices())}
     world = len(first)
@@ -144,7 +144,7 @@ def _import_torch(benchmark: str) -> ModuleType:
         import torch.distributed.checkpoint
         import torch.distributed.tensor
     except ImportError as error:
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"{benchmark} needs PyTorch 2.7 or later: pip install 'orbax-bench[torch]' ({error})"
         ) from None
     found: ModuleType = torch
@@ -160,12 +160,12 @@ def device_of_rank(benchmark: str) -> torch.device:
     if platform == "cpu":
         return torch.device("cpu")
     if platform != "gpu":
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"{benchmark} needs CPUs or GPUs: JAX runs on {platform} here, which PyTorch "
             "cannot use; set JAX_PLATFORMS=cpu"
         )
     if not torch.cuda.is_available():
-        raise authoring.UnmetNeed(
+        raise interface.UnmetNeed(
             f"{benchmark} needs a PyTorch with CUDA where JAX runs on GPUs; here is "
             f"{torch.__version__}, which finds none"
         )

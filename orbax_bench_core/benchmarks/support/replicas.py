@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orbax_bench_core.authoring import UnmetNeed, VerificationError
 from orbax_bench_core.benchmarks.support.needs import require_orbax_module
+from orbax_bench_core.interface import UnmetNeed, VerificationError
 
 if TYPE_CHECKING:
     import jax
 
-    from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.interface import TestContext
 
 
 REPLICA = "replica"

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.authoring import UnmetNeed
 from orbax_bench_core.benchmarks.support.options import await_all_hosts
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.interface import UnmetNeed
 from orbax_bench_core.inventory import DTYPES, SAFETENSORS, locate, read_checkpoint, read_model
 
 if TYPE_CHECKING:

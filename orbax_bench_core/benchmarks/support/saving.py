@@ -9,12 +9,12 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from orbax_bench_core.authoring import UnmetNeed, VerificationError
+from orbax_bench_core.interface import UnmetNeed, VerificationError
 
 if TYPE_CHECKING:
     from etils import epath
 
-    from orbax_bench_core.authoring import TestContext
+    from orbax_bench_core.interface import TestContext
     from orbax_bench_core.measure import Metrics
 
 _LOSS: Final = "loss"

@@ -6,7 +6,6 @@ What cannot be read is named on the page, and hides no other run.
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import datetime
 import glob
@@ -18,12 +17,11 @@ import math
 import statistics
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
+from typing import Final, Self
 
-from orbax_bench_core.analysis import acceptance, async_study, recovery, soak
-from orbax_bench_core.analysis.best import best_line, read_best
+from orbax_bench_core.analysis import acceptance
 from orbax_bench_core.analysis.history import History, PastOperation, history, measured_in
-from orbax_bench_core.analysis.verdicts import headline, read_verdicts
+from orbax_bench_core.answers import VERDICTS, RunState, state_of
 from orbax_bench_core.baselines import FoundRun, found_in, runs_below
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports import watch
@@ -33,25 +31,10 @@ from orbax_bench_core.files import (
     ResultModel,
     place,
     read_at_most,
-    read_json,
     write_atomically,
 )
 from orbax_bench_core.lineage import METRICS
-from orbax_bench_core.records import Record, RunDirectory, RunFile, RunInfo
-
-if TYPE_CHECKING:
-    from orbax_bench_core.analysis.soak import SoakWord
-    from orbax_bench_core.gate import Word
-
-
-class RunFinding(NamedTuple):
-    """What a run found."""
-
-    answer: str  # in a sentence; empty if it found nothing
-    page: str  # name of the page that says it
-    # the verdict, COMPARED for a study of two systems, `not back` after drills that lost a job, or
-    # `failed` where no repeat has passed; None if it has none of these
-    word: Word | SoakWord | Literal["COMPARED", "not back", "failed"] | None = None
+from orbax_bench_core.records import Record, RunDirectory, RunInfo
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,16 +43,17 @@ class SiteRun:
 
     folder: AnyPath  # its run directory
     info: RunInfo  # what its `run.json` says
-    found: RunFinding  # what it found
-    pages: tuple[str, ...]  # names of the pages that it has
+    found: RunState  # what it found
 
     @property
     def state(self) -> str:
         """The word of its verdict, or how far it came."""
-        if self.found.word is not None:
-            return self.found.word
-        judged = not self.info.paired or self.info.status != "complete"
-        return self.info.status if judged else "not judged"
+        return self.found.outcome.word
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Names of the pages that it has."""
+        return self.found.pages
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -109,7 +93,11 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
         if newer[info.suite_name] < most:
             kept.append((directory, info))
         newer[info.suite_name] += 1
-    nights = [_night(directory, info, unread) for directory, info in kept]
+    nights = [
+        SiteRun(folder=directory.root, info=info, found=state_of(directory, info))
+        for directory, info in kept
+    ]
+    unread += (line for night in nights for line in night.found.unread)
     made_at = datetime.datetime.now(datetime.UTC)
     by_suite: dict[str, list[tuple[RunDirectory, RunInfo]]] = {}
     for directory, info in kept:
@@ -140,7 +128,8 @@ def gather(places: Iterable[str], *, most: int, cards: Cards | None = None) -> S
 
 def _standing(run: RunDirectory) -> acceptance.Standing | None:
     try:
-        return acceptance.standing(read_verdicts(run), str(run.root))
+        found = VERDICTS.read(run)
+        return None if found is None else acceptance.standing(found, str(run.root))
     except (UserError, OSError):
         return None  # it has no verdicts, or the page names it among what cannot be read
 
@@ -173,61 +162,6 @@ def _silence(
         return ""
     found = watch.watch_suite(name, runs, limits, now)
     return "" if found.well else found.said
-
-
-def _night(directory: RunDirectory, info: RunInfo, unread: list[str]) -> SiteRun:
-    root = directory.root
-    names = {path.name for path in root.iterdir()}
-    found = None
-    for file in _FINDINGS:
-        if found is None and file in names:
-            try:
-                found = _finding(directory, file)
-            except UserError as failure:
-                unread.append(str(failure))
-    return SiteRun(
-        folder=root,
-        info=info,
-        found=found or _plain(directory, info),
-        pages=tuple(page for page in _PAGES if page in names),
-    )
-
-
-_PAGES: Final = ("verdicts.html", "report.html", "async_study.html", "soak.html", "recovery.html")
-
-
-_FINDINGS: Final = (RunFile.VERDICTS, RunFile.SOAK, RunFile.RECOVERY, RunFile.STUDY)
-"""Files of conclusions: a run has one, or its verdict goes first."""
-
-
-def _finding(directory: RunDirectory, file: RunFile) -> RunFinding | None:
-    """Returns the conclusion in a file, which the directory has."""
-    if file is RunFile.VERDICTS:
-        verdicts = read_verdicts(directory)
-        word = "COMPARED" if verdicts.is_study else verdicts.word
-        return RunFinding(headline(verdicts).text, "verdicts.html", word)
-    if file is RunFile.SOAK:
-        if soaked := directory.read_result(file, soak.Soak):
-            return RunFinding(soak.headline(soaked).text, "soak.html", soaked.word)
-    elif file is RunFile.RECOVERY:
-        if drilled := directory.read_result(file, recovery.Recovery):
-            said = recovery.headline(drilled).text
-            return RunFinding(
-                said, "recovery.html", "not back" if recovery.lacking(drilled) else None
-            )
-    elif studied := directory.read_result(file, async_study.AsyncStudy):
-        return RunFinding(async_study.headline(studied).text, "async_study.html")
-    return None
-
-
-def _plain(directory: RunDirectory, info: RunInfo) -> RunFinding:
-    """Returns the finding of a run without a conclusion: the choice of options, or its failure."""
-    with contextlib.suppress(UserError, OSError, ValueError):
-        if info.status == "incomplete" and read_json(directory.root / METRICS) == {}:
-            return RunFinding("no repeat has passed", "report.html", "failed")
-        found = read_best(directory)
-        return RunFinding("" if found is None else best_line(found), "report.html")
-    return RunFinding("", "report.html")
 
 
 def _guarded(run: FoundRun, unread: list[str]) -> Callable[[], Iterator[Sequence[Record]]]:

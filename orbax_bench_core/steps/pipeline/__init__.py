@@ -5,7 +5,6 @@ known of them. Kubeflow components, Airflow tasks and the command `orbax-bench s
 these in and out.
 """
 
-from orbax_bench_core.steps.pipeline.answers import as_component as as_component
 from orbax_bench_core.steps.pipeline.answers import best as best
 from orbax_bench_core.steps.pipeline.answers import calibrate as calibrate
 from orbax_bench_core.steps.pipeline.answers import inspect_checkpoint as inspect_checkpoint
@@ -27,4 +26,5 @@ from orbax_bench_core.steps.pipeline.outputs import FAILURES as FAILURES
 from orbax_bench_core.steps.pipeline.outputs import ErrorsAsMessages as ErrorsAsMessages
 from orbax_bench_core.steps.pipeline.outputs import NotPassed as NotPassed
 from orbax_bench_core.steps.pipeline.outputs import Outputs as Outputs
+from orbax_bench_core.steps.pipeline.outputs import as_component as as_component
 from orbax_bench_core.steps.pipeline.outputs import note_retried as note_retried

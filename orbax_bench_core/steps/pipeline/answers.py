@@ -1,8 +1,7 @@
 """Steps that answer a question: options, plan, checkpoint, noise, ways to save, leaks, recovery."""
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pydantic
@@ -13,9 +12,9 @@ from orbax_bench_core.analysis.best import best as choose
 from orbax_bench_core.analysis.best import best_document
 from orbax_bench_core.analysis.recovery import lacking
 from orbax_bench_core.analysis.soak import LIMIT_MIB, SoakWord
+from orbax_bench_core.answers import ASYNC_STUDY, RECOVERY, SOAK
 from orbax_bench_core.config import explain, parse_suite, read_value, with_overrides
 from orbax_bench_core.errors import UserError, check_amounts, shortened, shown
-from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
@@ -28,12 +27,12 @@ from orbax_bench_core.plan import (
     read_source,
     speeds_of_run,
 )
-from orbax_bench_core.records import RunDirectory, RunFile
-from orbax_bench_core.steps.experiments import perform
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.experiments import Experiment, perform
 from orbax_bench_core.steps.pipeline import outputs
 from orbax_bench_core.steps.point import say
-from orbax_bench_core.steps.reporting import publish, publish_async_study
 from orbax_bench_core.steps.soaking import Drills, SoakGoal, Soaking
+from orbax_bench_core.steps.sweeping import study
 
 _GIB: Final = 2**30
 
@@ -239,19 +238,13 @@ def calibrate(
     rate: dict[str, float] = {"tests": len(found.tests), "rejected": found.rejected}
     if found.tests:
         rate["reject rate"] = found.rejected / len(found.tests)
-    named = {
-        name: outputs.StepOutput(
-            metadata=artifact_metadata(kind, digest=file_digest(place), path=save or place)
-            | of_runs,
-            place=place,
-            copied=True,
-        )
-        for name, kind, place in (
-            ("passport", "passport", passport),
-            ("report", "calibration", report),
-        )
-    }
-    named["rate"] = outputs.StepOutput(metadata=rate)
+    named = {"rate": outputs.StepOutput(metadata=rate)}
+    for name, kind, place in (
+        ("passport", "passport", passport),
+        ("report", "calibration", report),
+    ):
+        of_file = artifact_metadata(kind, digest=file_digest(place), path=save or place)
+        named[name] = outputs.StepOutput(metadata=of_file | of_runs, place=place, copied=True)
     return outputs.Outputs(value=None, named=named)
 
 
@@ -272,19 +265,13 @@ def study_async(output_directory: str) -> outputs.Outputs[None]:
         UserError: There is no run, or it saved no checkpoint in both ways.
     """
     run = RunDirectory(output_directory)
-    found = publish_async_study(run)
-    publish(run)  # the report, which aggregate has written before, links to the study
+    found = study(run).answer
     sizes = [size for series in found.series for size in series.sizes]
     shares = (
         (f"{size.checkpoint} {size.background.point_ids[0]} saved", size.saved.value)
         for size in sizes
     )
-    files = (
-        ("study", "async_study.json", "study"),
-        ("summary", "async_study.md", "study-summary"),
-        ("report", "async_study.html", "study-report"),
-    )
-    named = {output: outputs.StepOutput.of_run(run, name, kind) for output, name, kind in files}
+    named = outputs.conclusion(run, ASYNC_STUDY, "study", data="study")
     named["saved"] = outputs.StepOutput(metadata=bounded_metrics(shares))
     return outputs.Outputs(value=None, named=named)
 
@@ -322,16 +309,9 @@ def soak(
     """
     check_amounts(limit_mib=limit_mib)
     goal = SoakGoal(saves=saves or None, hours=hours or None)
-    found = perform(
-        Soaking(goal=goal, limit_mib=limit_mib),
-        lambda overrides: parse_suite(with_overrides(suite, overrides, file), file),
-        output_directory,
-        settings=RunSettings(),
-        say=say,
-        lock=lock,
-    )
-    word: SoakWord = found.answer.word
-    named = outputs.conclusion(RunDirectory(output_directory), RunFile.SOAK, verdict=word)
+    soaking = Soaking(goal=goal, limit_mib=limit_mib)
+    word: SoakWord = _performed(soaking, suite, file, output_directory, lock=lock).word
+    named = outputs.conclusion(RunDirectory(output_directory), SOAK, verdict=word)
     return outputs.Outputs(value=word, named=named)
 
 
@@ -366,31 +346,20 @@ def recovery(
         CannotRecord: A record could not be written.
     """
     check_amounts(add_notice=add_notice, add_start=add_start)
+    drills = Drills(added={"notice": add_notice, "start": add_start})
+    found = _performed(drills, suite, file, output_directory, lock=lock)
+    named = outputs.conclusion(RunDirectory(output_directory), RECOVERY)
+    return outputs.Outputs(value=lacking(found), named=named)
 
-    found = perform(
-        Drills(added={"notice": add_notice, "start": add_start}),
+
+def _performed(
+    experiment: Experiment, suite: str, file: str, output_directory: str, *, lock: bool
+) -> Any:
+    """Makes an experiment with the text of a suite, and returns its answer."""
+    return perform(
+        experiment,
         lambda overrides: parse_suite(with_overrides(suite, overrides, file), file),
         output_directory,
-        settings=RunSettings(),
         say=say,
         lock=lock,
-    )
-    named = outputs.conclusion(RunDirectory(output_directory), RunFile.RECOVERY)
-    return outputs.Outputs(value=lacking(found.answer), named=named)
-
-
-def as_component(name: str, given: Mapping[str, Any]) -> Any:
-    """Runs a step above as the body of its component, and returns what the component returns.
-
-    Args:
-        name: The step.
-        given: The inputs of the component and its artifacts, by name.
-    """
-    step: Callable[..., outputs.Outputs[Any]] = globals()[name]
-    taken = {
-        key: getattr(value, "path", value)
-        for key, value in given.items()
-        if key in inspect.signature(step).parameters
-    }
-    with outputs.ErrorsAsMessages():
-        return step(**taken).into(**given)
+    ).answer

@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import pydantic
 
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import CODES, Exit, State
 from orbax_bench_core.files import ResultModel
 
 ENDING: Final = "orbax-bench-ending: "
@@ -25,19 +25,18 @@ _MOST_REASONS: Final = 20
 _MOST_CHARACTERS: Final = 500
 _MOST_PAGE: Final = 2**20
 """Bytes of a compressed page that go into a log, which a node keeps 10 MiB of."""
-_CODES: Final = {"REGRESSION": Exit.REGRESSION, "INCONCLUSIVE": Exit.INCONCLUSIVE}
 
 
 class RunEnding(ResultModel):
     """State of a run, why, and its page."""
 
-    state: str  # REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED or PASS
+    state: State
     reasons: tuple[str, ...]
     directory: str
     page: str = ""  # HTML, by gzip and base64; empty if it is elsewhere
 
     @classmethod
-    def of(cls, state: str, reasons: tuple[str, ...], directory: str, page: bytes = b"") -> Self:
+    def of(cls, state: State, reasons: tuple[str, ...], directory: str, page: bytes = b"") -> Self:
         """Returns an ending with as many reasons, as long, as a log and an artifact take."""
         shown = [reason[:_MOST_CHARACTERS] for reason in reasons[:_MOST_REASONS]]
         if len(reasons) > len(shown):
@@ -59,11 +58,9 @@ class RunEnding(ResultModel):
     def in_metadata(cls, metadata: Mapping[str, object]) -> Self | None:
         """Returns the ending in the metadata of the artifact `ending`, or None if there is none."""
         try:
-            return cls(
-                state=str(metadata["state"]),
-                reasons=tuple(json.loads(str(metadata["reasons"]))),
-                directory=str(metadata["directory"]),
-            )
+            reasons = json.loads(str(metadata["reasons"]))
+            told = {"state": metadata["state"], "directory": metadata["directory"]}
+            return cls.model_validate({**told, "reasons": reasons})
         except (KeyError, ValueError):
             return None
 
@@ -94,4 +91,4 @@ class RunEnding(ResultModel):
     @property
     def code(self) -> int:
         """The exit code of a command whose pipeline failed so."""
-        return int(_CODES.get(self.state, Exit.FAILED))
+        return int(CODES[self.state] or Exit.FAILED)

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from etils import epath
 
@@ -23,10 +23,11 @@ from orbax_bench_core.analysis.verdicts import (
     read_verdicts,
     read_verdicts_file,
 )
+from orbax_bench_core.answers import state_of, unfinished
 from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.config import name_of, parse_suite
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import Ending, Exit, exit_code
+from orbax_bench_core.exit_codes import CODES, Outcome, State, exit_code
 from orbax_bench_core.files import (
     checked_path,
     names_in,
@@ -41,11 +42,8 @@ from orbax_bench_core.steps.pipeline.ending import RunEnding
 from orbax_bench_core.steps.pipeline.outputs import NotPassed, Outputs, StepOutput, tried_again
 from orbax_bench_core.steps.planning import check_modules
 from orbax_bench_core.steps.point import SAID
-from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries, unfinished
+from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries
 from orbax_bench_core.sweep import Pair, expand
-
-if TYPE_CHECKING:
-    from orbax_bench_core.exports.notifications import State
 
 _SHOWN: Final = 20
 """Lines of what is lacking: a later step receives them in one argument, with its other inputs."""
@@ -121,8 +119,6 @@ def _lacking(run: Run, summary: RunSummary) -> Iterator[str]:
     yield from summary.left_out
 
 
-_STATES: Final = ("REGRESSION", "FAILED", "INCONCLUSIVE", "ACCEPTED", "PASS")
-"""The worst first."""
 _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
 """What services call a run whose steps all succeeded; empty if nothing was said."""
 _RUN_ID: Final = 8
@@ -223,7 +219,7 @@ def finish(
     endings = [_ending(place, suite, status, engine_run, notifiers) for place in places]
     # People are told before anything is written, for which there may be no room.
     states = [ending.tell() for ending in endings]
-    state = min(states, key=_STATES.index)
+    state = min(states, key=list(CODES).index)
     reasons = tuple(line for ending in endings for line in ending.lines)
     print(RunEnding.of(state, reasons, folder).line, flush=True)
     print(f"{SAID}{state}: {'; '.join(reasons)}", flush=True)
@@ -338,24 +334,22 @@ def _ending(
             publish_verdicts(run, verdicts)
 
     if not (read.info.paired or (run.root / RunFile.VERDICTS).exists()):
-        lacking += [a_step_failed] if failed and not lacking else []
-        lines = tuple(lacking) or ("every point is complete",)
-        ended = Exit.FAILED if lacking else Exit.OK
-        name = read.info.suite_name
-        tell = partial(notifiers.ended, name, ended, directory, lines, renews=False)
+        told = state_of(run, read.info.model_copy(update={"status": "complete"}))
+        if failed and not exit_code(told.outcome) and not lacking:
+            lacking = [a_step_failed]
+        lines = (*filter(None, [told.answer]), *(lacking or ["every point is complete"]))
+        name, state = read.info.suite_name, told.outcome.lacking(lacking).state
+        tell = partial(notifiers.ended, name, state, directory, lines, renews=False)
         return _Ending(lines, tell, write)
     found = read_verdicts(read) if judged else compare_stored(directory, directory)
     found = with_acceptance(found, directory)
-    outcomes = comparison_outcomes(found, directory)
-    if (
-        failed and exit_code(*outcomes) == Exit.OK and not lacking
-    ):  # no verdict explains that it failed
+    outcome = compared(found, directory)
+    if failed and not exit_code(outcome) and not lacking:  # no verdict explains that it failed
         lacking = [a_step_failed]
-    code = exit_code(*outcomes, incomplete=bool(lacking))
     known = standing(found, directory)
     return _Ending(
         (headline(found).said, *([known.said] if known else []), *lacking),
-        partial(notifiers.state_of, found, code, directory, lacking, renews=False),
+        partial(notifiers.judged, found, outcome, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )
 
@@ -390,14 +384,13 @@ WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
 LEAK: Final = "LEAK"
 
 
-def comparison_outcomes(found: VerdictReport, output_directory: str) -> tuple[Ending, Ending]:
-    """Returns the word of the verdicts, and whether the candidate's run directory lacks repeats.
+def compared(found: VerdictReport, output_directory: str) -> Outcome:
+    """Returns the outcome of a comparison, of which the candidate's run directory may lack repeats.
 
     A step that was lost leaves no failure, so that the verdicts alone could be a PASS.
     """
     run = RunDirectory(output_directory)
-    lost = run.exists() and bool(unfinished(Run(run)))
-    return found.outcome, Ending(incomplete=lost)
+    return found.outcome.lacking(run.exists() and unfinished(Run(run)))
 
 
 @tried_again
@@ -429,8 +422,8 @@ def compare_baseline(
         found = with_acceptance(found, output_directory)
         publish_verdicts(run, found)
     told = notifiers.webhook is not None
-    code = exit_code(*comparison_outcomes(found, output_directory)) if told else int(Exit.OK)
-    notifiers.verdicts(found, code, output_directory)
+    failed = told and compared(found, output_directory).incomplete
+    notifiers.verdicts(found, output_directory, failed=failed)
     said = {"baseline": baseline or "arm", "verdict": found.word}
     files = (
         ("verdicts", "verdicts.json", "verdicts"),
@@ -489,7 +482,7 @@ def enforce_verdict(
     if verdict not in (*WORDS, LEAK):
         raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
     report = None if verdicts is None else read_verdicts_file(verdicts)
-    found = Ending(word=verdict)
+    found = Outcome(word=verdict)
     if verdict and report is not None:
         if report.word != verdict:
             raise UserError(f"{verdicts} says {report.word}, and the verdict given is {verdict}")
@@ -498,15 +491,10 @@ def enforce_verdict(
         said = f"{verdict}: {headline(report).text}" if report else verdict
         print(f"{SAID}warning, for both sides were measured apart: {said}", flush=True)
     own = exit_code(found, allow_inconclusive=allow_inconclusive)
-    code = exit_code(found, incomplete=bool(lacking), allow_inconclusive=allow_inconclusive)
+    code = exit_code(found.lacking(lacking), allow_inconclusive=allow_inconclusive)
     if notifiers is not None and notifiers.webhook is not None and report is not None:
         folder = _folder_of(verdicts or "")
-        state = exit_code(
-            *comparison_outcomes(report, folder),
-            incomplete=bool(lacking),
-            allow_inconclusive=allow_inconclusive,
-        )
-        notifiers.state_of(report, state, folder, lacking)
+        notifiers.judged(report, compared(report, folder), folder, lacking)
     if code:
         lines = [line.strip() or "(no name)" for line in lacking]
         # A sweep may lack thousands.

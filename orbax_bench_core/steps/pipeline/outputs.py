@@ -19,6 +19,7 @@ import pydantic
 from etils import epath
 
 from orbax_bench_core import pages
+from orbax_bench_core.answers import Answer
 from orbax_bench_core.errors import UserError, may_pass, presentable, refusal_of
 from orbax_bench_core.execute import CannotRecord, HostsMissing, detect_cluster
 from orbax_bench_core.exit_codes import Exit
@@ -193,15 +194,20 @@ def write_answer(
     return named
 
 
-def conclusion(run: RunDirectory, file: str, **more: str) -> dict[str, StepOutput]:
-    """Returns the files of a conclusion that was written into a run directory."""
-    name = file.removesuffix(".json")
+def conclusion(
+    run: RunDirectory, answer: Answer[Any], kind: str = "", *, data: str = "answer", **more: str
+) -> dict[str, StepOutput]:
+    """Returns the files of an answer that was written into a run directory.
+
+    `data` is the output that has its data, and `kind` what they are called; by default its name.
+    """
+    kind = kind or answer.name
     kinds = (
-        ("answer", file, name),
-        ("summary", f"{name}.md", f"{name}-summary"),
-        ("report", f"{name}.html", f"{name}-report"),
+        (data, answer.file, kind),
+        ("summary", f"{answer.name}.md", f"{kind}-summary"),
+        ("report", answer.page, f"{kind}-report"),
     )
-    return {output: StepOutput.of_run(run, path, kind, more=more) for output, path, kind in kinds}
+    return {output: StepOutput.of_run(run, path, what, more=more) for output, path, what in kinds}
 
 
 class NotPassed(Exception):
@@ -272,3 +278,21 @@ def _end(error: Exception, code: int) -> None:
     for line in error.said if isinstance(error, UserError) else [presentable(str(error))]:
         print(f"{ENDED}{line}", flush=True)
     raise SystemExit(int(code)) from None
+
+
+def as_component(name: str, given: Mapping[str, Any], **more: Any) -> Any:
+    """Runs a step as the body of its component, and returns what the component returns.
+
+    Args:
+        name: The step.
+        given: The inputs of the component and its artifacts, by name: the step takes those that it
+            has a parameter for, of an artifact its path.
+        **more: What the step takes in place of these.
+    """
+    from orbax_bench_core.steps import pipeline
+
+    with ErrorsAsMessages():
+        step = getattr(pipeline, name)
+        known = inspect.signature(step).parameters
+        taken = {key: getattr(each, "path", each) for key, each in given.items() if key in known}
+        return step(**{**taken, **more}).into(**given)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from orbax_bench_core import pages
 from orbax_bench_core.analysis import releases
 from orbax_bench_core.analysis.releases import Purpose, ReleaseWord
 from orbax_bench_core.config import BenchmarkEntry, EnvironmentConfig, LoadedSuite, parse_suite
@@ -19,7 +20,6 @@ from orbax_bench_core.execute import Say, Session
 from orbax_bench_core.pages import count
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.comparison import Comparison
-from orbax_bench_core.steps.experiments import Conclusion
 from orbax_bench_core.suite_files import UPGRADE_SUITE
 from orbax_bench_core.sweep import suite_folder
 
@@ -354,16 +354,20 @@ class Upgrading(Comparison):
         _make_both(session.suite, session.say)
         super().measure(session, lock=lock)
 
-    def conclude(self, run: RunDirectory) -> Conclusion:
-        """Writes the reports, and shows the verdicts, the releases and what to do about them."""
-        found = super().conclude(run)
-        self.show(f"{PACKAGE} {self._old} and {self._new}, through {self._through}")
-        if any(each.word == "REGRESSION" for each in found.outcomes):
+    def told(self, document: pages.Document, run: RunDirectory) -> pages.Document:
+        """Names the releases, and the command that finds the first bad one of a REGRESSION."""
+        releases = f"{PACKAGE} {self._old} and {self._new}, through {self._through}"
+        following = document.following
+        if self.verdicts is not None and self.verdicts.word == "REGRESSION":
             ends = ("--package", PACKAGE, "--good", self._old, "--bad", self._new)
             both = (each for requirement in self.also for each in ("--with", requirement))
             place = f"{run.root}-bisect"
-            self.show(f"Next: {command('bisect', self._suite, *ends, *both, '-o', place)}")
-        return found
+            following = pages.Code(
+                command("bisect", self._suite, *ends, *both, "-o", place),
+                "The first bad release between the two:",
+            )
+        about = f"{releases}. {document.about}"
+        return dataclasses.replace(document, about=about, following=following)
 
 
 def _through(benchmark: BenchmarkEntry) -> str:

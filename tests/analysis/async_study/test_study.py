@@ -18,6 +18,7 @@ from orbax_bench_core.analysis.async_study.study import (
     ratio_of,
     seconds_of,
 )
+from orbax_bench_core.answers import ASYNC_STUDY
 from orbax_bench_core.config import (
     CheckpointConfig,
     Conditions,
@@ -29,7 +30,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import arrangements
 from orbax_bench_core.lineage import read_manifest
 from orbax_bench_core.records import ErrorInfo, Run
-from orbax_bench_core.steps import publish_async_study
+from orbax_bench_core.steps import publish_answer
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 
@@ -435,7 +436,7 @@ FILES = ["async_study.html", "async_study.json", "async_study.md"]
 def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     run = make_sizes()
     before = {path.name for path in run.root.iterdir()}
-    publish_async_study(run)
+    publish_answer(run, ASYNC_STUDY)
     assert sorted({path.name for path in run.root.iterdir()} - before) == [*FILES, "lineage.json"]
     made = read_manifest(run).made
     assert made["async_study.json"].inputs == {"records": made["records"].digest}
@@ -445,5 +446,5 @@ def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
 def test_nothing_is_written_of_a_run_that_has_no_study(make_run, make_record):
     run = make_run([make_record(times={"save": 1.0})])
     with pytest.raises(UserError, match="no point has the option `async_enabled`"):
-        publish_async_study(run)
+        publish_answer(run, ASYNC_STUDY)
     assert not list(run.root.glob("async_study.*"))

@@ -194,10 +194,10 @@ def test_a_user_s_values_are_no_markup(sweep):
 def test_a_file_of_the_version_before_is_made_again(sweep):
     import json
 
-    from orbax_bench_core.analysis.best import read_best
+    from orbax_bench_core.answers import BEST
     from orbax_bench_core.records import RunDirectory, RunFile
 
     folder = sweep(TWO, lambda o: 1.0 + o["use_ocdbt"])
     run = RunDirectory(folder)
     (run.root / RunFile.BEST).write_text(json.dumps({"schema_version": 1, "cases": []}))
-    assert read_best(run) == best(folder)
+    assert BEST.read(run) == best(folder)

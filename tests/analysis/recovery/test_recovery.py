@@ -7,12 +7,13 @@ import pytest
 
 from orbax_bench_core.analysis.recovery import recovery_document, recovery_of
 from orbax_bench_core.analysis.verdicts import judge_run
+from orbax_bench_core.answers import RECOVERY
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
 from orbax_bench_core.pages import to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, Run
-from orbax_bench_core.steps import Drills, publish_recovery
+from orbax_bench_core.steps import Drills, publish_answer
 from tests.support.shown import assert_tells, terminal
 
 
@@ -127,7 +128,7 @@ def test_arms_end_alike_when_measured_and_when_judged_anew(make_run, make_point,
     drills.verdicts = judge_run(run)
     measured = drills.conclude(run)
     assert measured.verdicts.left_out
-    assert exit_code(*anew.outcomes) == exit_code(*measured.outcomes) == 1
+    assert exit_code(anew.outcome) == exit_code(measured.outcome) == 1
 
 
 def test_what_was_lost_and_left_is_kept_of_each_drill(summarize, make_drill):
@@ -189,7 +190,7 @@ def test_a_table_has_a_row_per_phase(summarize, make_drill):
 @pytest.mark.slow
 def test_three_files_are_written(make_run, make_drill):
     run = make_run([make_drill()])
-    publish_recovery(run, {"notice": 5.0})
+    publish_answer(run, RECOVERY, added={"notice": 5.0})
     assert "given" in (run.root / "recovery.md").read_text()
     assert "<svg" in (run.root / "recovery.html").read_text()
     assert '"added": 5.0' in (run.root / "recovery.json").read_text()

@@ -5,9 +5,10 @@ import pytest
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
 from orbax_bench_core.analysis.soak.soak import Slope, saves_to_decide, slope_of, word_of
+from orbax_bench_core.answers import SOAK
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.records import Run
-from orbax_bench_core.steps import publish_soak
+from orbax_bench_core.steps import publish_answer
 from perf.soak.__main__ import SERIES, words_of
 from tests.support.shown import assert_tells, terminal
 
@@ -265,8 +266,8 @@ def test_means_of_saves_are_drawn_in_the_middle_of_theirs(judge, make_life):
 @pytest.mark.slow
 def test_three_files_are_written_and_read_anew_with_another_limit(make_run, make_life):
     run = make_run([make_life(rss=lambda save: 300 + 0.05 * save)])
-    assert publish_soak(run, 0.1).word == "PASS"
-    assert publish_soak(run, 0.01).word == "LEAK"
+    assert publish_answer(run, SOAK, limit_mib=0.1).word == "PASS"
+    assert publish_answer(run, SOAK, limit_mib=0.01).word == "LEAK"
     assert "LEAK" in (run.root / "soak.md").read_text()
     assert "<svg" in (run.root / "soak.html").read_text()
     assert '"word": "LEAK"' in (run.root / "soak.json").read_text()

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol
 
-from orbax_bench_core.authoring.generator import Options_co
 from orbax_bench_core.config import CheckpointConfig
+from orbax_bench_core.interface.generator import Options_co
 
 if TYPE_CHECKING:
     import jax

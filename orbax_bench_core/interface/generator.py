@@ -15,7 +15,7 @@ from orbax_bench_core.measure import Metrics
 if TYPE_CHECKING:
     from etils import epath
 
-    from orbax_bench_core.authoring.context import TestContext
+    from orbax_bench_core.interface.context import TestContext
 
 _T = TypeVar("_T")
 if TYPE_CHECKING:

@@ -1,0 +1,61 @@
+"""The diagnosis of a recording: its figures, then what they say is wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orbax_bench_core.analysis.recording import figures, model
+from orbax_bench_core.analysis.recording.findings import findings_of
+from orbax_bench_core.analysis.recording.reading import Recording
+
+_MOST_POINTS: Final = 400
+
+
+def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -> model.Diagnosis:
+    """Says what a job spends on checkpoints, and what is wrong.
+
+    Args:
+        recording: The job.
+        interval: How often it should save, which a plan of its goodput gives.
+    """
+    saves, whole = recording.saves, [one for one in recording.saves if one.is_whole]
+    parts = [one.first for one in whole]
+    loads = [one.first for one in recording.operations if one.what == "load" and one.is_whole]
+    begin = recording.lives[0].begin
+    apart = (one.parts.values() for one in whole if not one.overlaps)
+    sizes = [sum(part.num_bytes or 0 for part in on_hosts) for on_hosts in apart]
+    stride = -(-len(saves) // _MOST_POINTS) or 1
+    found = model.Diagnosis(
+        place=recording.place,
+        hosts=recording.hosts,
+        lives=len(recording.lives),
+        seconds=recording.seconds,
+        is_going=recording.lives[-1].is_going,
+        findings=(),
+        committed=sum(one.fate == "committed" for one in saves),
+        failed=sum(one.fate == "failed" for one in saves),
+        cut_off=sum(one.fate == "cut off" for one in saves),
+        calls=figures.times_of(part.call_s or 0.0 for part in parts),
+        waits=figures.times_of(part.waited_s for part in parts if part.waited_s > 1e-3),
+        background=figures.times_of(one.first.behind_s for one in whole if one.background),
+        explicit_s=sum(seconds for life in recording.lives for _, seconds in life.waits),
+        loads=figures.times_of(part.call_s or 0.0 for part in loads),
+        save_bytes=max(sizes, default=0) or None,
+        steps=figures.steps_of(recording),
+        kept=tuple(figures.kept_of(recording)),
+        per_host=tuple(figures.hosts_of(recording)),
+        phases=figures.longest_phases(recording),
+        interval=interval,
+        points=tuple(
+            model.SavePoint(
+                t=one.first.t - begin,
+                blocked=one.first.blocked_s,
+                waited=one.first.waited_s,
+                committed=one.fate == "committed",
+            )
+            for one in saves[::stride]
+        ),
+        checkpoint=whole[-1].path if whole else "",
+        notes=recording.notes,
+    )
+    return found.model_copy(update={"findings": findings_of(recording, found)})

@@ -1,0 +1,236 @@
+"""What is wrong with a recorded job, the cause that matters most first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from orbax_bench_core import pages
+from orbax_bench_core.analysis.recording import figures, model
+from orbax_bench_core.analysis.recording.reading import Operation, Recording
+from orbax_bench_core.recorder import stall_limit
+
+_MATTERS: Final = 0.01
+"""Share of the time below which a cost is not called wrong."""
+_CHANCE: Final = 0.01
+"""Chance that a job with equal hosts has one called slow."""
+_SLOWER: Final = 1.25
+"""How many times the others a slow host takes, in all."""
+_WAITING: Final = 0.3
+"""Share of the blocked time from which waiting for the save before is its cause."""
+_FEWEST_USUAL: Final = 5
+_NAMED: Final = 3
+_INTERFERES: Final = 1.05
+
+
+def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Finding, ...]:
+    """Returns all that is wrong; `found` has the figures of the same recording."""
+    rules = (
+        _failed(recording),
+        _cut_off(recording),
+        _stalled(recording),
+        _leaking(found),
+        _slow_host(recording, found),
+        _waiting(recording, found),
+        _slower_steps(found),
+    )
+    return tuple(itertools.chain.from_iterable(rules))
+
+
+def _failed(recording: Recording) -> Iterator[model.Finding]:
+    failed = [one for one in recording.saves if one.fate == "failed"]
+    if not failed:
+        return
+    first = failed[0]
+    told = "in the background, and the job was never told"
+    if first.told_s is not None:
+        later = f"in the background, and the job was told {pages.seconds(first.told_s)} later"
+        told = later if first.background else "in the call"
+    of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
+    went_on = [one for one in recording.saves if one.first.t > first.first.t]
+    after = "; the job went on and saved again" if went_on else ""
+    yield model.Finding(
+        kind="failed",
+        text=f"{of}, {_steps(failed)}: {first.error or 'without a word'}; it failed {told}{after}",
+        advice="these steps have no checkpoint: correct the cause, and let the loop see exceptions "
+        "of `save` and `wait_until_finished`",
+    )
+
+
+def _cut_off(recording: Recording) -> Iterator[model.Finding]:
+    cut = [one for one in recording.saves if one.fate == "cut off"]
+    if not cut:
+        return
+    last = cut[-1]
+    before = [one for one in recording.saves if one.is_whole and one.life <= last.life]
+    kept = f"; the last checkpoint before is {_steps(before[-1:])}" if before else ""
+    ended = recording.lives[last.life].is_closed
+    how = "the process ended" if ended else "the process was gone, as after a kill,"
+    yield model.Finding(
+        kind="cut off",
+        text=f"{pages.count(len(cut), 'save')} never committed, {_steps(cut)}: {how} while "
+        f"{'they' if len(cut) > 1 else 'it'} went on{kept}",
+        advice="wait for the last save before the job ends (`wait_until_finished`); after a kill, "
+        "a job goes on from the checkpoint before",
+    )
+
+
+def _stalled(recording: Recording) -> Iterator[model.Finding]:
+    whole = [one for one in recording.saves if one.is_whole]
+    if len(whole) < _FEWEST_USUAL:
+        return
+    for part, name in ((_call, "blocked training for"), (_behind, "went on in the background for")):
+        values = [part(one) for one in whole]
+        limit = stall_limit(values)
+        stalls = [one for one in whole if part(one) > limit]
+        if not stalls:
+            continue
+        longest = max(stalls, key=part)
+        usual = pages.seconds(statistics.median(values))
+        phase = _phase_of(longest, [one for one in whole if one not in stalls])
+        yield model.Finding(
+            kind="stalled",
+            text=f"{pages.count(len(stalls), 'save')} of {len(whole)} stalled: that of "
+            f"{_steps([longest])} {name} {pages.seconds(part(longest))}, usually it is "
+            f"{usual}{phase}",
+            advice="look at the storage and the host at that time; `orbax-bench limits DIR` "
+            "measures what the storage can do",
+        )
+        return
+
+
+def _leaking(found: model.Diagnosis) -> Iterator[model.Finding]:
+    leaks = [kept for kept in found.kept if kept.word == "LEAK" and kept.per_save is not None]
+    if not leaks:
+        return
+    most = max(leaks, key=lambda kept: kept.per_save or 0.0)
+    assert most.per_save is not None and most.low is not None and most.high is not None
+    on = f"host {most.host}" if found.hosts > 1 else "the process"
+    hosts = f", as {pages.count(len(leaks) - 1, 'other')} do" if len(leaks) > 1 else ""
+    what = "device memory" if most.level == "device" else "memory"
+    yield model.Finding(
+        kind="leak",
+        text=f"{on} keeps {pages.digits(most.per_save)} MiB of {what} of each save "
+        f"({pages.digits(most.low)} to {pages.digits(most.high)} MiB, {most.saves} saves){hosts}",
+        advice="`orbax-bench soak` tells whether Orbax alone keeps it, with a suite that "
+        "reproduces the checkpoint",
+    )
+
+
+def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:
+    whole = [one for one in recording.saves if one.is_whole]
+    rows = [
+        own
+        for one in whole
+        if len(own := {h: p.own_s for h, p in one.parts.items() if p.own_s is not None}) > 1
+    ]
+    if not rows:
+        return
+    hosts = max(map(len, rows))
+    [(host, times)] = Counter(max(own, key=own.__getitem__) for own in rows).most_common(1)
+    chance = hosts * sum(
+        math.comb(len(rows), k) * (1 / hosts) ** k * (1 - 1 / hosts) ** (len(rows) - k)
+        for k in range(times, len(rows) + 1)
+    )
+    pairs = [
+        (own[host], statistics.median(value for each, value in own.items() if each != host))
+        for own in rows
+        if host in own
+    ]
+    whole_s, others_s = map(sum, zip(*pairs, strict=True))
+    is_clear = chance < _CHANCE and whole_s > _SLOWER * others_s
+    if not is_clear or whole_s - others_s < _MATTERS * found.seconds:
+        return
+    mine, others = (pages.seconds(statistics.median(side)) for side in zip(*pairs, strict=True))
+    node = recording.lives[-1].hosts[host].node if host in recording.lives[-1].hosts else "gone"
+    yield model.Finding(
+        kind="slow host",
+        text=f"host {host} ({node}) is slowest in {times} of {len(rows)} saves: it "
+        f"writes for {mine}, the others for {others}{_excess_phase(whole, host)}",
+        advice="each save ends with its slowest host: compare its disk, network and neighbours "
+        "with those of another one",
+    )
+
+
+def _waiting(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:
+    if found.calls is None or found.waits is None or not found.seconds:
+        return
+    waited = found.waits.total
+    if waited < _WAITING * found.calls.total or waited < _MATTERS * found.seconds:
+        return
+    going = [one.first for one in recording.saves if one.is_whole]
+    ends = sorted((part.total_s or 0.0) - part.waited_s for part in going)
+    enough = ends[int(0.9 * (len(ends) - 1))]
+    minute = 60 / found.seconds
+    yield model.Finding(
+        kind="waiting",
+        text=f"saves block {pages.seconds(minute * found.calls.total)} of each 60 s; "
+        f"{pages.seconds(minute * waited)} of it is waiting for the previous save",
+        advice=f"save no more often than every {pages.seconds(enough)}, or make the background "
+        "part faster",
+    )
+
+
+def _slower_steps(found: model.Diagnosis) -> Iterator[model.Finding]:
+    steps = found.steps
+    if steps is None or steps.ratio is None or steps.low is None or steps.lost_s is None:
+        return
+    lost = steps.lost_s * found.committed / (found.seconds or 1.0)
+    if steps.low < _INTERFERES or lost < _MATTERS:
+        return
+    yield model.Finding(
+        kind="slower steps",
+        text=f"steps next to a background save take "
+        f"{pages.change(steps.ratio, steps.low, steps.high)} longer, {pages.percent(lost)} of the "
+        "time",
+        advice="fewer files and threads at once (`save_concurrent_gb`) leave more to training",
+    )
+
+
+def _steps(operations: Sequence[Operation]) -> str:
+    """Returns the steps of some saves: `step 40`, or `steps 40, 50, ...`."""
+    named = [str(one.step) if one.step is not None else one.path for one in operations]
+    more = ", ..." if len(named) > _NAMED else ""
+    return f"step{'s' if len(named) > 1 else ''} {', '.join(named[:_NAMED])}{more}"
+
+
+def _call(operation: Operation) -> float:
+    return operation.first.call_s or 0.0
+
+
+def _behind(operation: Operation) -> float:
+    return operation.first.behind_s
+
+
+def _phase_of(operation: Operation, others: Sequence[Operation]) -> str:
+    """Returns the phase of a save that is longest beyond the usual, as the end of a sentence."""
+    waited = operation.first.waited_s
+    if waited > _call(operation) / 2:
+        return f"; {pages.seconds(waited)} of it is waiting for the previous save"
+    return _longest(figures.phases_of([operation]), figures.phases_of(others))
+
+
+def _excess_phase(operations: Sequence[Operation], host: int) -> str:
+    both = [one for one in operations if host in one.parts and len(one.parts) > 1]
+    other = min(each for each in both[0].parts if each != host)
+    theirs = figures.phases_of([one for one in both if other in one.parts], other)
+    mine = figures.phases_of(both, host)
+    return _longest({event: phase for event, phase in mine.items() if event in theirs}, theirs)
+
+
+def _longest(mine: dict[str, model.Phase], usual: dict[str, model.Phase]) -> str:
+    """Names the innermost phase that has most of what is beyond the usual."""
+    excess = {
+        event: phase.median - (usual[event].median if event in usual else 0.0)
+        for event, phase in mine.items()
+    }
+    most = max(excess.values(), default=0.0)
+    if most <= 0:
+        return ""
+    near = (event for event, value in excess.items() if value > 0.9 * most)
+    event = min(near, key=lambda each: mine[each].median)
+    return f"; {pages.seconds(excess[event])} more in {pages.code(mine[event].name)}"

@@ -1,0 +1,296 @@
+"""A recording from its lines: processes, and the saves and loads of all hosts put together."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final, Literal
+
+import pydantic
+
+from orbax_bench_core.analysis.recording.lines import EventSums, Line
+from orbax_bench_core.errors import UserError, command
+from orbax_bench_core.files import matching, place, read_at_most
+from orbax_bench_core.recorder import FORMAT
+
+if TYPE_CHECKING:
+    from etils import epath
+
+MOST_BYTES: Final = 4 * 2**30
+"""Bytes of the file of one process."""
+_QUIET_S: Final = 35.0
+"""A process that runs writes a line each ten seconds; to an object store, each minute."""
+_QUIET_REMOTE_S: Final = 200.0
+_OWN: Final = (
+    "/jax/checkpoint/write/async/commit_duration_sec",
+    "/jax/orbax/write/background_ts_duration_secs",
+    "/jax/orbax/write/worker/total_duration_secs",
+    "/jax/orbax/read/worker/total_duration_secs",
+)
+"""Events that time what this host writes or reads itself, without waiting for others."""
+_OWN_STEP: Final = ("begin", "end")
+"""Lines whose step is that of the operation, not of the call in which it failed."""
+_BYTES: Final = ("worker/io/raw/gbytes", "worker/io/requested/gbytes")
+
+Fate = Literal["committed", "failed", "cancelled", "going on", "cut off"]
+"""State of an operation; one that never ended is cut off if its process is gone."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one host says of a save or load. Seconds, unless named otherwise."""
+
+    host: int
+    t: float  # seconds since the epoch of its begin
+    call_s: float | None  # the caller waited, by a clock around the call
+    waited_s: float  # of that for the save before
+    total_s: float | None  # from the begin of the call to the end of the background part
+    fate: Fate
+    rss: tuple[int, ...]  # bytes before, highest, after; empty if unknown
+    device: tuple[int, ...]
+    events: dict[str, EventSums]
+
+    @property
+    def blocked_s(self) -> float:
+        """Seconds of the call without waiting for the save before."""
+        return max(0.0, (self.call_s or 0.0) - self.waited_s)
+
+    @property
+    def behind_s(self) -> float:
+        """Seconds that it went on in the background."""
+        return max(0.0, (self.total_s or 0.0) - (self.call_s or 0.0))
+
+    @property
+    def own_s(self) -> float | None:
+        """Seconds that this host wrote or read by itself; None if no event says it."""
+        return next((self.events[name][1] for name in _OWN if name in self.events), None)
+
+    @property
+    def num_bytes(self) -> int | None:
+        """Bytes that this host wrote or read; None if no event says it."""
+        found = (
+            int(sums[1] * 2**30)
+            for end in _BYTES
+            for name, sums in self.events.items()
+            if name.endswith(end)
+        )
+        return next(found, None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A save or a load on all hosts."""
+
+    what: Literal["save", "load"]
+    life: int
+    step: int | None
+    path: str
+    background: bool
+    parts: dict[int, Part]  # by host
+    overlaps: bool  # whether others were open, so that counters of the process hold both
+    error: str = ""  # why it failed
+    told_s: float | None = None  # seconds after which the job was told; None if never
+
+    @property
+    def first(self) -> Part:
+        """Part of the first host."""
+        return self.parts[min(self.parts)]
+
+    @property
+    def fate(self) -> Fate:
+        """The worst of all hosts."""
+        fates = {part.fate for part in self.parts.values()}
+        worst: tuple[Fate, ...] = ("failed", "cut off", "going on", "cancelled")
+        return next((fate for fate in worst if fate in fates), "committed")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has ended in a checkpoint, and its times are known."""
+        return self.fate == "committed" and self.first.call_s is not None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """One start of the job on all its hosts."""
+
+    hosts: dict[int, Line]  # first line of each
+    begin: float
+    end: float  # time of its last line
+    is_closed: bool  # whether it has ended by itself
+    is_going: bool  # whether it still runs, as far as its lines tell
+    steps: tuple[tuple[int, float, float], ...]  # of the first host: number, begin, seconds
+    waits: tuple[tuple[float, float], ...]  # waits that the job asked for: begin, seconds
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A job, as it was recorded."""
+
+    place: str
+    lives: tuple[Life, ...]
+    operations: tuple[Operation, ...]  # in order of time
+    notes: tuple[str, ...]
+
+    @property
+    def hosts(self) -> int:
+        """Hosts of the last life."""
+        return max(line.hosts for line in self.lives[-1].hosts.values())
+
+    @property
+    def saves(self) -> list[Operation]:
+        """The saves."""
+        return [one for one in self.operations if one.what == "save"]
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the recorded processes ran."""
+        return sum(life.end - life.begin for life in self.lives)
+
+
+def read_recording(folder: str, *, now: float | None = None) -> Recording:
+    """Reads a recording, also of a job that still runs.
+
+    Args:
+        folder: The directory of the recording, local or `gs://`.
+        now: Seconds since the epoch; by default those of this clock.
+
+    Raises:
+        UserError: There is none, or no line of it can be read.
+    """
+    by_process: dict[str, list[Line]] = collections.defaultdict(list)
+    torn = 0
+    for file in sorted(_files(folder), key=str):
+        found = by_process[str(file).partition(".part_")[0]]
+        for text in filter(None, read_at_most(file, MOST_BYTES).split(b"\n")):
+            try:
+                found.append(Line.model_validate_json(text))
+            except pydantic.ValidationError:
+                torn += 1
+    begun = [found for found in by_process.values() if found and found[0].format == FORMAT]
+    if not begun:
+        raise UserError(
+            f"{folder} holds no recording, which has files host_00000/*.jsonl: "
+            f"`{command('record', '-o', folder)} -- python train.py` makes one"
+        )
+    notes = [f"lines that cannot be read are left out: {torn}"] if torn else []
+    if others := len(by_process) - len(begun):
+        notes.append(f"files that do not begin with a process of version {FORMAT}: {others}")
+    lacking = sorted({name for found in begun for name in found[0].lacking})
+    if lacking:
+        notes.append(f"not heard, because this release does not have it: {', '.join(lacking)}")
+    starts: list[dict[int, list[Line]]] = []
+    for found in sorted(begun, key=lambda found: found[0].t):
+        if not starts or found[0].host in starts[-1]:
+            starts.append({})
+        starts[-1][found[0].host] = found
+    quiet_s = _QUIET_REMOTE_S if "://" in folder else _QUIET_S
+    since = (time.time() if now is None else now) - quiet_s
+    lives: list[Life] = []
+    operations: list[Operation] = []
+    for number, start in enumerate(starts):
+        lives.append(_life(start, since if number == len(starts) - 1 else math.inf))
+        operations += _operations(start, number, is_going=lives[-1].is_going)
+        if missing := max(found[0].hosts for found in start.values()) - len(start):
+            notes.append(f"life {number + 1}: files of hosts that are missing: {missing}")
+    operations.sort(key=lambda one: one.first.t)
+    return Recording(
+        place=folder, lives=tuple(lives), operations=tuple(operations), notes=tuple(notes)
+    )
+
+
+def _files(folder: str) -> Iterable[epath.Path]:
+    return matching(place(folder), "host_*/*.jsonl")
+
+
+def _is_gone(life: Line) -> bool:
+    """Whether a process of this machine is known to have ended."""
+    if life.node != socket.gethostname() or not Path("/proc/self").exists():
+        return False
+    return not Path(f"/proc/{life.pid}").exists()
+
+
+def _life(start: dict[int, list[Line]], since: float) -> Life:
+    """Returns one start; it goes on if it has written since then."""
+    first = start[min(start)]
+    end = max(line.end for found in start.values() for line in found)
+    closed = any(line.line == "close" for line in first)
+    steps: list[tuple[int, float, float]] = []
+    for line in first:
+        at = line.t
+        for number, took in enumerate(line.s, line.n):
+            steps.append((number, at, took))
+            at += took
+    return Life(
+        hosts={host: found[0] for host, found in sorted(start.items())},
+        begin=min(found[0].t for found in start.values()),
+        end=end,
+        is_closed=closed,
+        is_going=not closed and end > since and not _is_gone(first[0]),
+        steps=tuple(steps),
+        waits=tuple((line.t, line.seconds) for line in first if line.line == "wait"),
+    )
+
+
+def _operations(
+    start: dict[int, list[Line]], number: int, *, is_going: bool
+) -> Iterator[Operation]:
+    """Yields the operations of a life: the nth on a path is the same on each host."""
+    by_key: dict[tuple[str, str, int], dict[int, list[Line]]] = collections.defaultdict(dict)
+    for host, found in sorted(start.items()):
+        seen: collections.Counter[tuple[str, str]] = collections.Counter()
+        by_id: dict[int | None, list[Line]] = {}
+        for line in found:
+            if line.line == "begin":
+                by_id[line.id] = by_key[line.what, line.path, seen[line.what, line.path]][host] = []
+                seen[line.what, line.path] += 1
+            if line.id in by_id:
+                by_id[line.id].append(line)
+    for (what, path, _), by_host in by_key.items():
+        said = [line for found in by_host.values() for line in found]
+        failed = [line for line in said if line.line == "failed"]
+        told = [line.t for line in said if line.line == "surfaced" or line.where == "call"]
+        steps = [line.step for line in said if line.step is not None and line.line in _OWN_STEP]
+        yield Operation(
+            what="save" if what == "save" else "load",
+            life=number,
+            step=steps[0] if steps else _step_of(path),
+            path=path,
+            background=said[0].background,
+            parts={host: _part(host, found, is_going) for host, found in by_host.items()},
+            overlaps=any(line.overlaps for line in said),
+            error=f"{failed[0].error}: {failed[0].message}" if failed else "",
+            told_s=told[0] - failed[0].t if told and failed else None,
+        )
+
+
+def _part(host: int, found: list[Line], is_going: bool) -> Part:
+    begin = found[0]
+    end = next((line for line in found if line.line == "end"), begin)
+    ended = next((line for line in found if line.line == "ended"), None)
+    has_failed = any(line.line in ("failed", "surfaced") for line in found)
+    state = "failed" if has_failed else end.state if ended is None else ended.state
+    total = None if ended is None else max(0.0, ended.t - begin.t)
+    fates: dict[str, Fate] = {"committed": "committed", "failed": "failed"}
+    fates |= {"cancelled": "cancelled", "open": "going on" if is_going else "cut off"}
+    return Part(
+        host=host,
+        t=begin.t,
+        call_s=end.call_s,
+        waited_s=end.waited_s,
+        total_s=total if end.total_s is None else end.total_s,
+        fate=fates[state],
+        rss=tuple(end.rss) if isinstance(end.rss, list) else (),
+        device=tuple(end.device),
+        events=end.events,
+    )
+
+
+def _step_of(path: str) -> int | None:
+    """Returns the number at the end of a path, as of `/ckpt/400` and `/ckpt/step_400`."""
+    digits = PurePosixPath(path).name.rpartition("_")[2]
+    return int(digits) if digits.isdecimal() and len(digits) < 16 else None

@@ -1,0 +1,189 @@
+"""Answers about a run, a row each, and the state of a run, which every medium reads.
+
+A new answer is a package of `analysis`, a row here, and a page of the documentation.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from orbax_bench_core import pages
+from orbax_bench_core.analysis import async_study, recovery, releases, soak
+from orbax_bench_core.analysis.best import Best, best, best_document, best_line
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    headline,
+    judge_point,
+    judge_run,
+    verdicts_document,
+)
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.files import ResultModel, names_in, read_json
+from orbax_bench_core.records import PointRecords, Run, RunDirectory, RunFile, RunInfo
+from orbax_bench_core.sweep import Pair, SweepEntry
+
+Found = TypeVar("Found", bound=ResultModel)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer(Generic[Found]):
+    """One question that a run may answer: its data, its view, and where both lie."""
+
+    name: str  # of its files: `<name>.json` has the data, `<name>.html` and `<name>.md` show them
+    shows: str  # what these show, for a list of files
+    model: type[Found]  # of the data
+    document: Callable[[Found, str], pages.Document]  # shows them; of a directory
+    headline: Callable[[Found], pages.Callout]  # what was found, in a sentence
+    # makes the data from the records of a run, with options of its own; None if it takes several
+    answer: Callable[..., Found] | None = None
+    more: tuple[str, ...] = ()  # further files and folders
+    # whether the report of the run has all of it, rather than pages; it decides nothing then
+    in_report: bool = False
+    # whether data of an earlier version are made again, from the records
+    remade: bool = False
+    linked: bool = True  # whether the report says its headline, and where its page is
+
+    @property
+    def file(self) -> str:
+        """Name of its data in a run directory."""
+        return f"{self.name}.json"
+
+    @property
+    def page(self) -> str:
+        """Name of the page that shows it."""
+        return RunFile.REPORT.value if self.in_report else f"{self.name}.html"
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Names of all that is made of its data."""
+        return () if self.in_report else (f"{self.name}.md", self.page, *self.more)
+
+    def read(self, run: RunDirectory) -> Found | None:
+        """Returns its data; None if a run has none.
+
+        Raises:
+            UserError: The file is damaged, or of another version.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            if self.remade and read_json(run.root / self.file).get("schema_version") == 1:
+                assert self.answer is not None
+                return self.answer(Run(run))
+        return run.read_result(self.file, self.model)
+
+
+VERDICTS: Final = Answer(
+    name="verdicts",
+    shows="the verdicts of its comparison",
+    model=VerdictReport,
+    answer=lambda run: judge_run(run.directory),
+    document=verdicts_document,
+    headline=headline,
+    more=("junit.xml",),
+    linked=False,  # a report is written before its run is judged
+)
+SOAK: Final = Answer(
+    name="soak",
+    shows="growth of memory over many saves",
+    model=soak.Soak,
+    answer=soak.soak_of,
+    document=soak.soak_document,
+    headline=soak.headline,
+)
+RECOVERY: Final = Answer(
+    name="recovery",
+    shows="recovery from kills",
+    model=recovery.Recovery,
+    answer=recovery.recovery_of,
+    document=recovery.recovery_document,
+    headline=recovery.headline,
+)
+ASYNC_STUDY: Final = Answer(
+    name="async_study",
+    shows="saves in the background beside saves that block",
+    model=async_study.AsyncStudy,
+    answer=lambda run: async_study.async_study(
+        run, async_study.ParameterCounter(run.info.suite_file)
+    ),
+    document=lambda found, _: async_study.study_document(found),
+    headline=async_study.headline,
+)
+BISECT: Final = Answer(
+    name="bisect",
+    shows="the first bad release",
+    model=releases.ReleaseSearch,
+    document=releases.search_document,
+    headline=releases.headline,
+)
+BEST: Final = Answer(
+    name="best",
+    shows="the choice of options",
+    model=Best,
+    answer=lambda run, **options: best(str(run.directory.root), **options),
+    document=best_document,
+    headline=lambda found: pages.Callout("", best_line(found)),
+    in_report=True,
+    remade=True,
+)
+ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BISECT, BEST)
+"""All answers; the first one that a run has is what it is about."""
+
+
+class RunState(NamedTuple):
+    """How a run is, as its directory says."""
+
+    outcome: Outcome  # its word is the verdict, or how far the run came
+    answer: str  # what it found, in a sentence; empty if it found nothing
+    page: str  # name of the page that says it
+    pages: tuple[str, ...]  # names of all pages that it has
+    unread: tuple[str, ...]  # what could not be read, a line each
+
+
+def state_of(run: RunDirectory, info: RunInfo) -> RunState:
+    """Returns the state of a run: the first of its answers, or how far it came."""
+    names, unread = set(names_in(run.root)), list[str]()
+    outcome, page = _unanswered(run, info), RunFile.REPORT.value
+    answer = "no repeat has passed" if outcome.word == "failed" else ""
+    for each in ANSWERS:
+        try:
+            found: Any = each.read(run) if each.file in names else None
+        except UserError as failure:
+            unread.append(str(failure))
+            continue
+        if found is not None:
+            if not each.in_report:
+                outcome = dataclasses.replace(
+                    found.outcome, word=found.outcome.word or outcome.word
+                )
+            answer, page = each.headline(found).text, each.page
+            break
+    pages = tuple(each.page for each in ANSWERS if each.page in names)
+    return RunState(outcome, answer, page, pages, tuple(unread))
+
+
+def _unanswered(run: RunDirectory, info: RunInfo) -> Outcome:
+    """Returns the outcome of a run of which nothing was concluded."""
+    if info.status == "complete":
+        return Outcome(word="not judged" if info.paired else info.status)
+    with contextlib.suppress(UserError, OSError, ValueError):
+        if info.status == "incomplete" and read_json(run.root / RunFile.METRICS) == {}:
+            return Outcome(word="failed", incomplete=True)
+    return Outcome(word=info.status, incomplete=True)
+
+
+def unfinished(run: Run) -> list[SweepEntry]:
+    """Returns the entries of a run that lack repeats, or have no verdict yet."""
+    return [point.entry for point in run.points() if not is_finished(point, run.info)]
+
+
+def is_finished(point: PointRecords, info: RunInfo) -> bool:
+    """Returns whether an entry has all its repeats, or its verdict.
+
+    A pair of which both arms failed has none, whatever look was its last.
+    """
+    measured = [repeat for repeat in point.repeats if not repeat.warmup]
+    if isinstance(point.entry, Pair):
+        verdict = judge_point(point.entry, measured, info)
+        return verdict.settled and not verdict.failed
+    return sum(repeat.finished for repeat in measured) >= info.num_repeats

@@ -1,0 +1,91 @@
+"""Diagnosis of a recorded job: what was recorded, the interval that fits, a suite like it."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from typing import Final
+
+from orbax_bench_core.analysis import recording
+from orbax_bench_core.config import LoadedSuite
+from orbax_bench_core.errors import UserError
+from orbax_bench_core.plan.goodput import job_of, plan_goodput
+from orbax_bench_core.suite_files import Devices, Subject, draft_suite
+
+ASSUMED_MTBF_S: Final = 24 * 3600.0
+"""Seconds between two failures of a job of which none was recorded."""
+
+
+def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> recording.Diagnosis:
+    """Says what is wrong with a job, and how often it should save.
+
+    Args:
+        found: The job, as it was recorded.
+        mtbf_s: Seconds between two failures of the job; by default as they were recorded.
+    """
+    diagnosis = recording.diagnosis_of(found)
+    return diagnosis.model_copy(update={"interval": _interval(found, diagnosis, mtbf_s)})
+
+
+def suite_like(diagnosis: recording.Diagnosis, file: str = "job.yaml") -> LoadedSuite:
+    """Drafts a suite that saves the tree of the job's last checkpoint, with made-up values.
+
+    Raises:
+        UserError: No checkpoint is left to be read.
+    """
+    if not diagnosis.checkpoint:
+        raise UserError(f"no save of {diagnosis.place} was committed: nothing tells what it saves")
+    devices = Devices(count=1, simulated=True)
+    subject = Subject(like=diagnosis.checkpoint)
+    return draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
+
+
+def _interval(
+    found: recording.Recording, diagnosis: recording.Diagnosis, mtbf_s: float | None
+) -> recording.Interval | None:
+    """Returns how often to save; None of a job with fewer than two saves, or without steps."""
+    if diagnosis.calls is None or diagnosis.steps is None or not diagnosis.seconds:
+        return None
+    saves = [one for one in found.saves if one.is_whole]
+    gaps = [
+        after.first.t - before.first.t
+        for before, after in itertools.pairwise(saves)
+        if before.life == after.life
+    ]
+    if not gaps:
+        return None
+    failures = list(itertools.pairwise(found.lives))
+    recorded_mtbf_s = found.seconds / len(failures) if failures else None
+    # From the end of a life to the first step of the next one; without any, what the job took to
+    # get to its first step.
+    back = [_first_step(after) - before.end for before, after in failures]
+    back = back or [_first_step(found.lives[-1]) - found.lives[-1].begin]
+    steps, behind = diagnosis.steps, diagnosis.background
+    given: dict[str, float | None] = {
+        "mtbf_s": mtbf_s or recorded_mtbf_s or ASSUMED_MTBF_S,
+        "blocking_s": diagnosis.calls.median,
+        "background_s": 0.0 if behind is None else behind.median,
+        "slowdown": 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio)),
+        "recovery_s": max(0.0, statistics.median(back)),
+        "step_s": steps.median,
+    }
+    job = job_of(given)
+    now = statistics.median(gaps)
+    plan = plan_goodput(job, interval_s=max(1e-3, now - job.blocking_s))
+    way = "async" if job.background_s else "sync"
+    best = next(each for each in plan.strategies if each.name == way and each.is_best)
+    today = next(each for each in plan.strategies if each.name == way and not each.is_best)
+    return recording.Interval(
+        now=now,
+        best=best.interval_s,
+        goodput_now=today.goodput,
+        goodput_best=best.goodput,
+        mtbf=job.mtbf_s,
+        mtbf_is_assumed=mtbf_s is None and not failures,
+        recovery=job.recovery_s,
+    )
+
+
+def _first_step(life: recording.Life) -> float:
+    """Returns the time of the first step of a life, or of its begin if no step is known."""
+    return life.steps[0][1] if life.steps else life.begin

@@ -1,0 +1,160 @@
+"""Recordings by their lines: hosts and starts put together, and what is said of them."""
+
+import pytest
+
+from orbax_bench_core.analysis.recording import (
+    Interval,
+    diagnosis_document,
+    diagnosis_of,
+    read_recording,
+)
+from orbax_bench_core.errors import UserError
+from tests.support.recordings import NOON, Job
+from tests.support.shown import assert_tells, next_command, terminal
+
+
+@pytest.fixture
+def job(tmp_path):
+    return Job(tmp_path).train()
+
+
+def found_of(job, **given):
+    return diagnosis_of(read_recording(str(job.folder), **given))
+
+
+def kinds(found):
+    return [finding.kind for finding in found.findings]
+
+
+def test_nothing_is_wrong_with_a_job_of_which_nothing_is(job):
+    found = found_of(job.saves_of(12).write())
+    assert kinds(found) == []
+    assert (found.committed, found.failed, found.cut_off) == (12, 0, 0)
+    assert found.save_bytes == 2**29
+    assert found.calls.median == 0.2
+    assert found.background.median == 2.0
+    assert found.steps.ratio == pytest.approx(1.0)
+    assert found.blocked_share == pytest.approx(2.4 / found.seconds)
+    assert not found.is_going
+    printed = terminal(diagnosis_document(found))
+    assert "NO TROUBLE: saves block" in printed
+    assert next_command(printed)[0] == "diagnose"
+
+
+def test_every_number_is_told(tmp_path):
+    for host in range(2):
+        job = Job(tmp_path, host=host, hosts=2).train()
+        for number in range(205):
+            waited = 0.1 if number % 2 else 0.0
+            job.save(rss=100 + number, own=1.5 + 2 * host, waited=waited, state="committed")
+            job.train(4.0 + host / 10)
+        job.lines.append({"line": "wait", "t": job.t, "seconds": 0.5})
+        failed = {"id": None, "what": "load", "where": "call", "t": job.t, "error": "IOError"}
+        job.lines.append({"line": "failed", **failed})
+        load = {"id": 900, "what": "load", "step": 100, "path": "/ck/100", "t": job.t}
+        job.lines.append({"line": "begin", **load})
+        job.lines.append({"line": "end", **load, "state": "committed", "call_s": 3.0})
+        job.write(close=False, torn='{"line":"beg')
+    interval = Interval(
+        now=10.0,
+        best=300.0,
+        goodput_now=0.9,
+        goodput_best=0.99,
+        mtbf=86400.0,
+        mtbf_is_assumed=False,
+        recovery=200.0,
+    )
+    found = diagnosis_of(read_recording(str(job.folder), now=job.t), interval)
+    assert kinds(found)[:2] == ["leak", "slow host"]
+    assert found.is_going
+    assert_tells(found, diagnosis_document)
+
+
+def test_a_save_that_failed_is_told_with_its_step_and_when_the_job_was_told(job):
+    job.saves_of(3).save(state="failed")
+    error = {"id": 4, "what": "save", "error": "OSError", "message": "[Errno 28] No space"}
+    job.lines.append({"line": "failed", "where": "background", "t": job.t, **error})
+    job.train()
+    job.lines.append({"line": "surfaced", "t": job.t, **error, "step": 500})
+    found = found_of(job.saves_of(3).write())
+    (finding,) = found.findings
+    assert finding.kind == "failed"
+    assert "1 of 7 saves failed, step 400: OSError: [Errno 28] No space" in finding.text
+    assert "the job was told 10 s later; the job went on and saved again" in finding.text
+
+
+def test_a_failure_that_the_job_was_never_told_says_so(job):
+    job.save(state="failed").lines.append(
+        {"line": "failed", "where": "background", "t": job.t, "id": 1, "what": "save", "error": "E"}
+    )
+    assert "the job was never told" in found_of(job.write()).findings[0].text
+
+
+def test_a_save_that_never_ended_is_cut_off_once_its_process_is_gone(job):
+    job.saves_of(3).save(ends=False).write(close=False)
+    assert kinds(found_of(job, now=job.t + 10)) == []
+    found = found_of(job, now=job.t + 100)
+    assert kinds(found) == ["cut off"]
+    assert "step 400" in found.findings[0].text
+    assert "the last checkpoint before is step 300" in found.findings[0].text
+
+
+def test_a_stall_is_told_with_its_phase(job):
+    found = found_of(job.saves_of(8).save(call=9.0, d2h=8.5).train().saves_of(3).write())
+    (finding,) = found.findings
+    assert finding.kind == "stalled"
+    assert "step 900 blocked training for 9 s, usually it is 200 ms" in finding.text
+    assert "8.4 s more in `blocking_d2h_s`" in finding.text
+
+
+def test_waiting_for_the_save_before_says_how_far_apart_saves_must_be(job):
+    found = found_of(job.saves_of(10, call=2.0, waited=1.8, behind=12.0).write())
+    (finding,) = found.findings
+    assert finding.kind == "waiting"
+    assert "waiting for the previous save" in finding.text
+    assert "every 12.2 s" in finding.advice
+
+
+def test_steps_that_are_slower_next_to_a_save_are_told(job):
+    for _ in range(12):
+        job.save(behind=8.0).train(8.0, 0.2).train(8.0)
+    (finding,) = found_of(job.write()).findings
+    assert finding.kind == "slower steps"
+    assert "+100 % (+100 to +100 %) longer" in finding.text
+
+
+@pytest.mark.parametrize(("slower", "expected"), [(2.0, ["slow host"]), (0.2, [])])
+def test_a_host_is_slow_only_where_it_is_clearly_so_in_most_saves(tmp_path, slower, expected):
+    for host in range(3):
+        job = Job(tmp_path, host=host, hosts=3).train()
+        job.saves_of(12, own=1.5 + slower * (host == 1)).write()
+    found = found_of(job)
+    assert kinds(found) == expected
+    if expected:
+        text = found.findings[0].text
+        assert "host 1 (node-1) is slowest in 12 of 12 saves" in text
+        assert "2 s more in `background_ts_s`" in text
+
+
+def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save(tmp_path):
+    for begin in (NOON, NOON + 1000):
+        for host in range(2):
+            job = Job(tmp_path, host=host, hosts=2, begin=begin + host).train()
+            job.saves_of(3).write(close=begin > NOON)
+    recording = read_recording(str(job.folder))
+    assert len(recording.lives) == 2
+    assert [len(save.parts) for save in recording.saves] == [2] * 6
+    assert [save.step for save in recording.saves] == [100, 200, 300] * 2
+
+
+def test_lines_that_cannot_be_read_and_hosts_without_a_file_are_said(tmp_path):
+    job = Job(tmp_path, hosts=2).train()
+    job.lines += [{"line": "of a later version"}, {"line": "wait", "t": "noon", "seconds": 1}]
+    notes = read_recording(str(job.saves_of(2).write(torn="{").folder)).notes
+    assert "lines that cannot be read are left out: 3" in notes
+    assert "life 1: files of hosts that are missing: 1" in notes
+
+
+def test_a_folder_without_a_recording_is_refused_with_the_command_that_makes_one(tmp_path):
+    with pytest.raises(UserError, match=r"orbax-bench record -o .* -- python train.py"):
+        read_recording(str(tmp_path))

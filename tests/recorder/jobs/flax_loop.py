@@ -1,0 +1,114 @@
+"""A loop with flax and optax on eight simulated devices. It knows nothing of a recorder.
+
+`flax_loop.py FOLDER [FAULT]`: the fault is planted into Orbax or into the loop, as it happens.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+SAVES, INTERVAL = 12, 5
+
+
+def load_data(queue):
+    """A data loader, which imports Orbax as the module of a job does."""
+    import orbax.checkpoint
+
+    queue.put(orbax.checkpoint.__version__)
+
+
+def plant(fault, saves):
+    """Makes saves of Orbax fail or slow as the fault says."""
+    from orbax.checkpoint._src.checkpointers import async_checkpointer
+
+    commit = async_checkpointer._on_commit_callback
+    seen = iter(range(10**6))
+    kept = []
+
+    def faulty(*args, **kwargs):
+        number = next(seen)
+        if fault == "full" and number == 3:
+            raise OSError(28, "No space left on device")
+        if fault == "stall" and number == saves - 2:
+            time.sleep(15)
+        if fault == "leak":
+            kept.append(b"x" * (1 << 20))
+        if fault == "kill" and number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return commit(*args, **kwargs)
+
+    async_checkpointer._on_commit_callback = faulty
+
+
+def main(folder, fault=""):
+    import flax.linen as nn
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    import optax
+    import orbax.checkpoint as ocp
+    from flax.training import train_state
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    assert jax.device_count() == 8, "XLA_FLAGS came too late"
+    saves, interval = (230, 1) if fault == "leak" else (SAVES, INTERVAL)
+    if fault:
+        plant(fault, saves)
+
+    class Net(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(8)(nn.relu(nn.Dense(64)(x)))
+
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+
+    def placed(x):
+        axes = ("data",) if getattr(x, "ndim", 0) and x.shape[0] % 8 == 0 else ()
+        return jax.device_put(x, NamedSharding(mesh, PartitionSpec(*axes)))
+
+    net = Net()
+    params = net.init(jax.random.key(0), jnp.ones((8, 64)))
+    state = train_state.TrainState.create(apply_fn=net.apply, params=params, tx=optax.adamw(1e-3))
+    state = jax.tree.map(placed, state)
+    x, y = placed(np.ones((64, 64), np.float32)), placed(np.ones((64, 8), np.float32))
+
+    @jax.jit
+    def train(state):
+        def loss(params):
+            return jnp.mean((state.apply_fn(params, x) - y) ** 2)
+
+        return state.apply_gradients(grads=jax.grad(loss)(state.params))
+
+    options = ocp.CheckpointManagerOptions(save_interval_steps=interval, max_to_keep=2)
+    with ocp.CheckpointManager(folder, options=options) as manager:
+        for step in range(saves * interval):
+            state = jax.block_until_ready(train(state))
+            try:
+                saved = manager.save(step, args=ocp.args.StandardSave(state))
+            except OSError as error:
+                print(f"ignored: {error}")
+                continue
+            # An epoch is longer than a save here, as in most jobs.
+            while saved and manager.is_saving_in_progress():
+                time.sleep(0.005)
+            if not fault:
+                time.sleep(0.01)
+        manager.wait_until_finished()
+        manager.restore(manager.latest_step(), args=ocp.args.StandardRestore(state))
+    print(f"trained {step + 1} steps")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        spawn = multiprocessing.get_context("spawn")
+        queue = spawn.Queue()
+        loader = spawn.Process(target=load_data, args=(queue,))
+        loader.start()
+        queue.get()
+        loader.join()
+    main(*sys.argv[1:])

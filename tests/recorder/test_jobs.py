@@ -1,0 +1,126 @@
+"""Training jobs that know nothing of us, recorded as they are; what is planted is named first."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import free_address, plain_environment, run_cli
+
+JOBS = Path(__file__).parent / "jobs"
+
+
+def job(name, *arguments):
+    return [sys.executable, str(JOBS / f"{name}.py"), *map(str, arguments)]
+
+
+def recorded(folder, name, *arguments, code=0):
+    """Runs a job by the launcher, and returns what it printed."""
+    done = run_cli("record", "-o", folder / "recording", "--", *job(name, *arguments))
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def diagnosed(folder, *flags, code=0):
+    done = run_cli("diagnose", folder / "recording", "--json", *flags)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def first_of(found):
+    return found["findings"][0]["kind"] if found["findings"] else ""
+
+
+@pytest.mark.slow
+def test_a_job_without_trouble_is_recorded_and_nothing_is_named(tmp_path):
+    assert recorded(tmp_path, "flax_loop", tmp_path / "checkpoints") == "trained 60 steps\n"
+    files = list((tmp_path / "recording").glob("host_*/*"))
+    assert len(files) == 1, "a data loader left a file, or the job none"
+    found = diagnosed(tmp_path, "--suite", tmp_path / "job.yaml")
+    assert found["findings"] == []
+    assert found["committed"] == 12
+    assert found["loads"]["count"] == 1
+    assert found["steps"]["count"] == 59
+    assert found["interval"]["best"] > found["interval"]["now"]
+    shown = run_cli("expand", tmp_path / "job.yaml")
+    assert shown.returncode == 0, shown.stderr
+    assert "mesh=data8" in shown.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["launcher", "line"])
+def test_a_loop_of_v1_is_recorded_by_the_launcher_and_by_a_line(tmp_path, by):
+    if by == "launcher":
+        recorded(tmp_path, "v1_loop", tmp_path / "checkpoints")
+    else:
+        command = job("v1_loop", tmp_path / "checkpoints", tmp_path / "recording")
+        done = subprocess.run(
+            command, env=plain_environment(), capture_output=True, text=True, check=True
+        )
+        assert "7 saves (0 failed)" in done.stdout
+    found = diagnosed(tmp_path)
+    assert found["findings"] == []
+    assert found["committed"] == 7
+    assert found["loads"]["count"] == 2
+    assert found["steps"]["count"] == 23
+    # `save_checkpointables` waits for the commit, whatever its event of a blocking part says.
+    waits = {phase["name"]: phase["median"] for phase in found["phases"]}
+    assert found["calls"]["most"] > waits["background_s"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "kind", "code"),
+    [("full", "failed", 0), ("stall", "stalled", 0), ("kill", "cut off", -signal.SIGKILL)],
+)
+def test_what_is_planted_is_named_first(tmp_path, fault, kind, code):
+    recorded(tmp_path, "flax_loop", tmp_path / "checkpoints", fault, code=code)
+    found = diagnosed(tmp_path, code=1)
+    assert first_of(found) == kind
+    text = found["findings"][0]["text"]
+    assert "step 50" in text if fault == "stall" else "step 15" in text
+    if fault == "full":
+        assert "No space left on device" in text
+        assert "in the background, and the job was told" in text
+    if fault == "kill":
+        assert found["committed"] == 3
+        assert "the last checkpoint before is step 10" in text
+
+
+@pytest.mark.nightly
+def test_memory_that_a_job_keeps_of_each_save_is_a_leak(tmp_path):
+    recorded(tmp_path, "flax_loop", tmp_path / "checkpoints", "leak")
+    found = diagnosed(tmp_path, code=1)
+    assert first_of(found) == "leak"
+    (kept,) = (each for each in found["kept"] if each["level"] == "host")
+    assert 0.95 < kept["per_save"] < 1.2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", ["", "slow"])
+def test_a_slow_host_is_named_and_none_of_two_equal_ones(tmp_path, fault):
+    address = free_address()
+    words = [tmp_path / "checkpoints", *filter(None, [fault])]
+    launcher = [sys.executable, "-m", "orbax_bench_core.recorder", "-o", tmp_path / "recording"]
+    processes = [
+        subprocess.Popen(
+            [*launcher, "--", *job("two_hosts", index, address, *words)],
+            env=plain_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    for process in processes:
+        assert process.wait(300) == 0, process.stderr.read()
+        process.stderr.close()
+    found = diagnosed(tmp_path, code=1 if fault else 0)
+    assert first_of(found) == ("slow host" if fault else "")
+    assert found["hosts"] == 2
+    assert found["committed"] == 10
+    if fault:
+        assert "host 1" in found["findings"][0]["text"]
