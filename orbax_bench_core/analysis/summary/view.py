@@ -407,7 +407,8 @@ def _effects(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
 
 def _notes(info: RunInfo, summary: RunSummary) -> Iterator[str]:
     yield from notes_lines(info)
-    yield other_cache(operation.cache for operation in summary.operations)
+    if cold_or_warm := other_cache(operation.cache for operation in summary.operations):
+        yield cold_or_warm
     for point in summary.points:
         if point.not_alone:
             yield (
