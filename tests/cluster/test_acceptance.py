@@ -80,7 +80,7 @@ CASES = (
         PLANTED,
         "regression",
         codes=(3,),
-        said="train takes",
+        said="train operations take",
         posted="REGRESSION",
         page="REGRESSION",
     ),
@@ -420,7 +420,7 @@ def airflow(tmp_path_factory):
     ("group", "suite", "state", "said"),
     [
         ("sweep", POINT, "success", "PASS: every point is complete"),
-        ("regression", PLANTED, "failed", "REGRESSION: train takes"),
+        ("regression", PLANTED, "failed", "REGRESSION: train operations take"),
     ],
     ids=["sweep", "planted-regression"],
 )
