@@ -1,5 +1,7 @@
 """The state of a run: the same on the morning page, to a webhook, as an exit code, to an engine."""
 
+import json
+
 import pytest
 
 from orbax_bench_core.exit_codes import CODES
