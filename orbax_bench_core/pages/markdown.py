@@ -34,7 +34,7 @@ def _blocks(elements: Iterable[el.Element]) -> Iterator[str]:
             case el.Table():
                 yield from _table(element)
             case el.Chart():
-                yield f"{_inline(element.title)}: {_inline(element.said)}"
+                yield ": ".join(filter(None, map(_inline, (element.title, element.said))))
             case el.Details(summary, inner):
                 # Between tags of HTML nothing is Markdown.
                 yield f"<details><summary>{inline(summary)}</summary>"

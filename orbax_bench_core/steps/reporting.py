@@ -189,10 +189,9 @@ def _answers(run: RunDirectory) -> dict[str, pages.Document]:
     """Returns what a report shows of the answers of a run, by name: the choice of options first."""
     found = dict[str, pages.Document]()
     for each in sorted(answers.ANSWERS, key=lambda each: not each.in_report):
-        with contextlib.suppress(UserError):  # one that is damaged, or of another version
-            if each.linked and (said := each.read(run)) is not None:
-                name = each.name.replace("_", " ").capitalize()
-                found[name] = each.document(said, str(run.root))
+        if each.linked and (said := each.read(run)) is not None:
+            name = each.name.replace("_", " ").capitalize()
+            found[name] = each.document(said, str(run.root))
     return found
 
 

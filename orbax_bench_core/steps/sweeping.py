@@ -75,11 +75,11 @@ class Sweep(Experiment):
         if every:  # of which `summary` keeps what reports show
             metrics = summarize(Run(run).repeats()).metrics
             summary = dataclasses.replace(summary, metrics=metrics)
-        document = report_of(run, summary, metrics=every)
+        document, page = report_of(run, summary, metrics=every), f"{run.root}/report.html"
         if self.compare is not None:  # the answer is the verdict; the report has the tables
             self.verdicts = compare_stored(self.compare, str(run.root))
-            publish_verdicts(run, self.verdicts)
-            self.show(verdicts_document(self.verdicts, str(run.root)))
+            page = str(publish_verdicts(run, self.verdicts))
+            document = verdicts_document(self.verdicts, str(run.root))
         if self.capture is not None:
             folder, left_out = capture_into(run, self.capture)
             self.show(f"Baseline: {folder}")
@@ -89,8 +89,8 @@ class Sweep(Experiment):
             outcome=summary.outcome,
             verdicts=self.verdicts,
             lines=_lines(summary),
-            document=document if self.compare is None else None,
-            page=f"{run.root}/report.html",
+            document=document,
+            page=page,
         )
 
 

@@ -170,7 +170,7 @@ def _conclude_in(
 
 
 def _state(code: int) -> State:
-    return next((state for state, known in CODES.items() if known == code), "FAILED")
+    return next((state for state in reversed(CODES) if CODES[state] == code), "FAILED")
 
 
 def save_report(told: RunEnding | None, run_id: str, output: str) -> int:

@@ -24,7 +24,7 @@ def night(make_paired_run, make_point, orbax_bench, webhook, tmp_path, monkeypat
         folder = tmp_path / "nights" / str(day)
         run = make_paired_run(day, ratio, blocks=BLOCKS, folder=folder, provenance=ran)
         run.write_info(run.read_info().model_copy(update=changed))
-        return orbax_bench("compare", run.root, "--metrics", "none")
+        return orbax_bench("compare", run.root)
 
     return judge
 

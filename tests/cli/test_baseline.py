@@ -79,9 +79,9 @@ def test_undoing_a_promotion(filled):
 
 def test_a_slower_run_is_a_warning_and_an_equal_one_is_none(orbax_bench, filled, make_separate_run):
     slower = orbax_bench("compare", "reg", make_separate_run(9, 2.0).root)
-    assert (slower.code, "REGRESSION unpaired" in slower.out) == (0, True)
+    assert (slower.code, "✗ REGRESSION: save" in slower.out) == (0, True)
     equal = orbax_bench("compare", "reg", make_separate_run(8).root)
-    assert (equal.code, "PASS unpaired" in equal.out) == (0, True)
+    assert (equal.code, "✓ PASS: save" in equal.out) == (0, True)
 
 
 @pytest.mark.parametrize("spelling", ["reg", "reg/v0", "reg/v0.json"])

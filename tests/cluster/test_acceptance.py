@@ -80,12 +80,12 @@ CASES = (
         PLANTED,
         "regression",
         codes=(3,),
-        said="train takes",
+        said="train operations take",
         posted="REGRESSION",
         page="REGRESSION",
     ),
     # On a busy node a comparison may have no verdict.
-    Case("regression", POINT + QUICK, "regression", ("arms={}",), (0, 4), " point"),
+    Case("regression", POINT + QUICK, "regression", ("arms={}",), (0, 4), "saves"),
     Case(
         "refused-folder",
         POINT,
@@ -94,14 +94,14 @@ CASES = (
         posted="FAILED",
         after="sweep",
     ),
-    Case("async-study", STUDY, "async-study"),
-    Case("calibration", POINT + QUICK, "calibration", said=" point"),
+    Case("async-study", STUDY, "async-study", said="every point is complete"),
+    Case("calibration", POINT + QUICK, "calibration", said="saves"),
     Case(
         "framework-comparison",
         POINT + QUICK,
         "framework-comparison",
         ("arms={candidate: {options: {use_ocdbt: false}}}",),
-        said=" point",
+        said="saves",
     ),
     Case(
         "out-of-memory",
@@ -420,7 +420,7 @@ def airflow(tmp_path_factory):
     ("group", "suite", "state", "said"),
     [
         ("sweep", POINT, "success", "PASS: every point is complete"),
-        ("regression", PLANTED, "failed", "REGRESSION: train takes"),
+        ("regression", PLANTED, "failed", "REGRESSION: train operations take"),
     ],
     ids=["sweep", "planted-regression"],
 )

@@ -46,8 +46,8 @@ def going_on(point: PointVerdict, gate: GateConfig) -> GoingOn:
         return GoingOn(why="no_use")
     if not point.settled:
         return GoingOn(why="unfinished")
-    open_ = [each for each in primary if each.verdict.time_word == "INCONCLUSIVE"]
-    found = [_forecast(each.verdict, gate) for each in open_ or primary]
+    open_ = [each for each in primary if each.verdict.time_word == "INCONCLUSIVE"] or primary
+    found = [_forecast(each.verdict, gate) for each in open_]
     drifts = {
         arm: health.drift
         for each in open_

@@ -366,8 +366,8 @@ class Upgrading(Comparison):
                 command("bisect", self._suite, *ends, *both, "-o", place),
                 "The first bad release between the two:",
             )
-        about = f"{releases}. {document.about}"
-        return dataclasses.replace(document, about=about, following=following)
+        summary = (*document.summary, pages.Text(releases, "dim"))
+        return dataclasses.replace(document, summary=summary, following=following)
 
 
 def _through(benchmark: BenchmarkEntry) -> str:

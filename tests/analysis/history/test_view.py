@@ -22,11 +22,11 @@ def said():
     return say
 
 
-def test_every_number_is_told(changed, separate):
+@pytest.mark.parametrize("shape", ["changed", "separate"])  # whose runs lie in one folder
+def test_every_number_is_told(request, shape):
     # A place in the order of runs stands for the run, whose day is told.
     unless = ("index", "flagged", "significance", "evidence")
-    assert_tells(changed, history_document, unless=unless)
-    assert_tells(separate, history_document, unless=unless)
+    assert_tells(request.getfixturevalue(shape), history_document, unless=unless)
 
 
 def test_the_worst_flag_is_the_headline_and_its_question_comes_next(said, changed):

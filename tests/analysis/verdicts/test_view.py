@@ -258,7 +258,8 @@ def test_where_more_would_tell_the_comparison_goes_on(
     report = dict(shapes(judged, make_verdicts, make_report, metrics))["more"]
     assert verdicts.following(report, "out").text == "orbax-bench ab s.yaml -o out --more"
     assert "idle" in verdicts.following(report, "out").caption  # as it was not
-    hopeless = make_operation("save", "INCONCLUSIVE", 1.1, verdict={"settled": True})
+    settled = {"settled": True, "time_word": "INCONCLUSIVE"}
+    hopeless = make_operation("save", "INCONCLUSIVE", 1.1, verdict=settled)
     report = make_report(make_verdicts("p", hopeless, settled=True), suite_file="s.yaml")
     assert verdicts.following(report, "out").text.startswith("orbax-bench calibrate")
     assert "More operations would not do" in verdicts.following(report, "out").caption
