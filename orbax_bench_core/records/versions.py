@@ -10,10 +10,10 @@ import pydantic
 from orbax_bench_core.errors import Problem, UserError, listed
 from orbax_bench_core.files import ResultModel
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Version of the layout that is written. It rises with each change of the layout: by this number
 alone an earlier release tells a newer file from a damaged one."""
-_Read = Literal[3, 4]
+_Read = Literal[3, 4, 5]
 """Versions that are read. Points of version 3 and later have ids by names of benchmarks."""
 
 _FIRST_KEY: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:\s*(\d{1,9})\s*[,}]')
@@ -81,7 +81,8 @@ def check_version(data: bytes, read: Sequence[int] = get_args(_Read)) -> None:
     found = _version(data)
     if found is None or found in read:
         return
-    said = f"schema {found!r}; this one reads {' and '.join(map(str, read))}"
+    known = " and ".join(filter(None, (listed(read[:-1]), str(read[-1]))))
+    said = f"schema {found!r}; this one reads {known}"
     if isinstance(found, int) and found > max(read):
         raise OtherVersion(_newer(said))
     raise OtherVersion(

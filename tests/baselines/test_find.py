@@ -80,7 +80,7 @@ def test_a_run_that_cannot_be_read_is_left_out_beside_others(make_paired_run, tm
         (found,) = find_runs([place], left_out=left_out)
         assert found.run_id == "run000"
         (line,) = left_out
-        assert line.startswith(f"{folder}/torn/run.json: not readable as schema version 4")
+        assert line.startswith(f"{folder}/torn/run.json: not readable as schema version 5")
     with pytest.raises(UserError, match="not readable"):
         find_runs([str(folder / "torn")], left_out=left_out)
 

@@ -151,7 +151,7 @@ def test_a_file_under_another_points_name_is_refused(captured):
 def test_a_file_of_another_schema_version_is_refused(captured):
     _, folder = captured
     file = next(iter(folder.glob("*.json")))
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 5}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 6}))
     with pytest.raises(UserError, match="written by a newer orbax-bench"):
         stored.load_baseline(str(folder))
 

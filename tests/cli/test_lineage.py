@@ -333,7 +333,7 @@ def test_a_file_of_a_run_that_nobody_noted_is_refused(orbax_bench, run):
 def newer(judged):
     """A record that a newer release has put in the place of one of a judged run."""
     path, *_ = judged.root.glob("records/*/*/host_0.json")
-    path.write_text(path.read_text().replace('"schema_version": 4', '"schema_version": 5'))
+    path.write_text(path.read_text().replace('"schema_version": 5', '"schema_version": 6'))
     return path
 
 
@@ -341,7 +341,7 @@ def test_a_record_of_another_schema_version_breaks_the_chain(orbax_bench, walk, 
     code, found = walk(judged.root)
     assert (code, found["records"]["status"]) == (1, "changed")
     outcome = orbax_bench("lineage", judged.root)
-    assert f"left out {newer}: written by a newer orbax-bench (schema 5" in outcome.out
+    assert f"left out {newer}: written by a newer orbax-bench (schema 6" in outcome.out
 
 
 def test_records_that_were_left_out_are_not_called_unchanged(orbax_bench, judged, newer):
@@ -355,7 +355,7 @@ def test_records_that_were_left_out_are_not_called_unchanged(orbax_bench, judged
     assert found["records"]["status"] == "unknown"
     assert found["records"]["compared"] == "digests agree; 1 file is not read as a record"
     (line,) = found["records"]["left_out"]
-    assert line.startswith(f"{newer}: written by a newer orbax-bench (schema 5")
+    assert line.startswith(f"{newer}: written by a newer orbax-bench (schema 6")
 
 
 @pytest.mark.parametrize("of", ["itself", "its neighbour"])

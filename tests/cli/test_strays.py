@@ -79,10 +79,10 @@ def foreign(folder):
 def newer(folder):
     shutil.copytree(folder / "repeat_3", folder / "repeat_20")
     path = folder / "repeat_20" / "host_0.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 5}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 6}))
     return (
-        "repeat_20/host_0.json: written by a newer orbax-bench (schema 5; this one reads 3 and 4): "
-        "upgrade orbax-bench, or move it out of the run directory"
+        "repeat_20/host_0.json: written by a newer orbax-bench (schema 6; this one reads "
+        "3, 4 and 5): upgrade orbax-bench, or move it out of the run directory"
     )
 
 
@@ -175,11 +175,11 @@ def test_a_newer_record_in_the_place_of_a_repeat_ends_nothing(
 ):
     _, folder = paired
     path = folder / "repeat_3" / "host_0.json"
-    path.write_text(path.read_text().replace('"schema_version": 4', '"schema_version": 5'))
+    path.write_text(path.read_text().replace('"schema_version": 5', '"schema_version": 6'))
     outcome = orbax_bench(command, tmp_path / "runs" / "one")
     assert outcome.code == 1, outcome
     assert outcome.err == ""
-    assert f"left out: {path}: written by a newer orbax-bench (schema 5" in outcome.out
+    assert f"left out: {path}: written by a newer orbax-bench (schema 6" in outcome.out
 
 
 @pytest.mark.parametrize("stray", [copy_of_a_repeat, old_folder, torn, another_point])

@@ -99,12 +99,14 @@ def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(run, index):
     first, second, _ = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
     newer = second.parents[1] / f"repeat_{index}" / "host_0.json"
     newer.parent.mkdir(exist_ok=True)
-    newer.write_text(first.read_text().replace('"schema_version": 4', '"schema_version": 5'))
+    newer.write_text(first.read_text().replace('"schema_version": 5', '"schema_version": 6'))
     second.unlink()
     before, info = run.record_bytes(), (run.directory / "run.json").read_bytes()
     code, output = run.run(cli=FAKE_CLI)
     assert code == 2, output
-    said = "written by a newer orbax-bench (schema 5; this one reads 3 and 4): upgrade orbax-bench"
+    said = (
+        "written by a newer orbax-bench (schema 6; this one reads 3, 4 and 5): upgrade orbax-bench"
+    )
     assert f"error: {newer}: {said}\n" in output
     assert run.record_bytes() == before
     assert (run.directory / "run.json").read_bytes() == info

@@ -242,8 +242,8 @@ def test_what_is_not_of_its_place_is_replaced_by_the_holder_alone_and_kept_aside
 
 def test_a_record_of_a_newer_release_is_never_replaced(run, make_record):
     path = place(run, make_record)
-    path.write_text('{"schema_version": 5, "status": "failed"}')
-    with own(run), pytest.raises(AlreadyRecorded, match=r"a newer orbax-bench \(schema 5"):
+    path.write_text('{"schema_version": 6, "status": "failed"}')
+    with own(run), pytest.raises(AlreadyRecorded, match=r"a newer orbax-bench \(schema 6"):
         run.write_record(make_record(repeat=3))
 
 

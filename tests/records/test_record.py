@@ -88,7 +88,7 @@ def test_what_the_model_refuses_is_no_record(make_record, before, after):
     [
         ('"status"', '"unknown": 1, "status"', "this one knows no unknown"),
         ('"operation"', '"unknown": 1, "operation"', r"this one knows no samples\.0\.unknown"),
-        ('"schema_version": 4', '"schema_version": 5', "schema 5; this one reads 3 and 4"),
+        ('"schema_version": 5', '"schema_version": 6', "schema 6; this one reads 3, 4 and 5"),
     ],
 )
 def test_a_newer_record_is_called_newer(make_record, before, after, how):

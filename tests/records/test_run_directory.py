@@ -107,10 +107,10 @@ def test_a_directory_without_a_run_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param({"schema_version": 5}, "written by a newer orbax-bench", id="version"),
+        pytest.param({"schema_version": 6}, "written by a newer orbax-bench", id="version"),
         pytest.param(
             {"num_repeats": "x"},
-            "not readable as schema version 4: num_repeats: Input should be a valid",
+            "not readable as schema version 5: num_repeats: Input should be a valid",
             id="damaged",
         ),
     ],
@@ -175,12 +175,12 @@ def test_a_record_that_cannot_be_read_is_as_missing_and_hides_no_other(damaged, 
 
 
 def test_a_record_of_another_schema_version_is_refused_where_it_would_be_resumed(damaged):
-    run, records = damaged(lambda text: text.replace('"schema_version": 4', '"schema_version": 5'))
-    with pytest.raises(UserError, match="schema 5"):
+    run, records = damaged(lambda text: text.replace('"schema_version": 5', '"schema_version": 6'))
+    with pytest.raises(UserError, match="schema 6"):
         run.read_record(records[0].point, 0)
     assert list(Run(run).records()) == records[1:]
     (line,) = run.strays
-    assert "written by a newer orbax-bench (schema 5" in line
+    assert "written by a newer orbax-bench (schema 6" in line
 
 
 def zeros(path):
