@@ -79,7 +79,8 @@ def test_it_goes_on_look_by_look_to_a_verdict_and_keeps_what_is_measured(case):
     code, said = case.ab("--more")
     assert (code, case.verdict) == (4, ("INCONCLUSIVE", 18))
     assert "goes on from 10 to 18 operations per arm" in said
-    assert "Run the same command with `--more`: to 30 operations per arm" in said
+    again = f"Next: orbax-bench ab {case.suite} -o {case.out} --more"
+    assert f"p to 30 operations per side probably tell: {again}" in said
     code, said = case.ab("--more")
     assert (code, case.verdict) == (3, ("REGRESSION", 30))
     after = case.records
@@ -97,7 +98,7 @@ def test_with_a_number_it_goes_on_to_the_look_that_adds_as_many_until_none_is_le
     assert "goes on from 10 to 30 operations per arm" in said
     code, said = case.ab("--more=500")
     assert (code, case.verdict) == (4, ("INCONCLUSIVE", 50))
-    assert "The looks of `--more` are used up" in said
+    assert "No look is left. Make the operation longer" in said
     measured = case.records
     code, said = case.ab("--more")
     assert (code, case.records) == (4, measured)
