@@ -170,19 +170,19 @@ def _measured(info: RunInfo, summary: RunSummary) -> str:
 
 
 def _whole_operations(summary: RunSummary) -> list[str]:
-    """Returns the operations that say something new, first those of most points.
+    """Returns the operations that say something new: those of most points first, then wholes.
 
     Parts of an operation that take as long as the whole say nothing new.
     """
     times: dict[str, list[float]] = {}
     for operation in summary.operations:
         times.setdefault(operation.time.operation, []).append(operation.time.median)
-    found = []
+    found = {}
     for name, of in times.items():
-        wholes = (times[other] for other in times if name.startswith(f"{other}_"))
+        wholes = [times[other] for other in times if name.startswith(f"{other}_")]
         if not any(sum(of) >= _NEAR * sum(whole) for whole in wholes):
-            found.append(name)
-    return sorted(found, key=lambda name: -len(times[name]))
+            found[name] = (-len(of), bool(wholes))
+    return sorted(found, key=found.__getitem__)
 
 
 def _by_operation(
