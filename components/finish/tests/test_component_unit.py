@@ -87,5 +87,5 @@ def test_slices_of_a_scheduled_run_are_told_each_by_itself(tmp_path):
         folder_per_run=True,
         slices=["v5e-2x4", "v6e-2x4"],
     )
-    assert f"run: {chosen}/v5e-2x4" in said and f"run: {chosen}/v6e-2x4" in said
+    assert f"{chosen}/v5e-2x4" in said and f"{chosen}/v6e-2x4" in said
     assert (chosen / "report.html").exists()

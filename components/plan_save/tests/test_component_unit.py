@@ -21,6 +21,6 @@ def test_an_unknown_model_is_refused(tmp_path):
 def test_an_answer_is_written_as_json_markdown_and_a_page(tmp_path):
     made = call(plan_save, tmp_path, source="llama-8b@0.01")
     assert made["Output"] == []
-    assert '"files"' in Path(made["answer"].path).read_text()
+    assert '"write_bytes"' in Path(made["answer"].path).read_text()
     assert Path(made["report"].path).read_text().startswith("<!doctype html>")
     assert made["summary"].metadata["orbax_bench_type"] == "plan-summary"

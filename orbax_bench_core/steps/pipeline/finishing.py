@@ -220,7 +220,7 @@ def finish(
     # People are told before anything is written, for which there may be no room.
     states = [ending.tell() for ending in endings]
     state = min(states, key=list(CODES).index)
-    reasons = tuple(line for ending in endings for line in ending.lines)
+    reasons = tuple(dict.fromkeys(line for ending in endings for line in ending.lines))
     print(RunEnding.of(state, reasons, folder).line, flush=True)
     print(f"{SAID}{state}: {'; '.join(reasons)}", flush=True)
     for place, ending in zip(places, endings, strict=True):
@@ -346,9 +346,10 @@ def _ending(
     outcome = compared(found, directory)
     if failed and not exit_code(outcome) and not lacking:  # no verdict explains that it failed
         lacking = [a_step_failed]
-    known = standing(found, directory)
+    known, answer = standing(found, directory), headline(found)
+    says = answer.text if answer.word == outcome.lacking(lacking).state else answer.said
     return _Ending(
-        (headline(found).said, *([known.said] if known else []), *lacking),
+        (says, *([known.said] if known else []), *lacking),
         partial(notifiers.judged, found, outcome, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )
