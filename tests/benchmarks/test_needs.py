@@ -115,7 +115,7 @@ def test_a_comparison_without_pytorch_names_the_extra_in_one_sentence(tmp_path):
     done = run_cli(*words, folder=tmp_path, COLUMNS="300", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1, done.stderr
     said = (
-        "failed: the baseline cannot be measured in block 0: UnmetNeed: pytorch_dcp needs PyTorch "
+        "the baseline cannot be measured in block 0: UnmetNeed: pytorch_dcp needs PyTorch "
         "2.7 or later: pip install 'orbax-bench[torch]' (No module named 'torch')"
     )
     assert said in done.stdout

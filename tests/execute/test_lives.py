@@ -287,7 +287,7 @@ def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
         process = start(file, out)
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 3, output
-        assert "blocks before them the arms shared workers" in output
+        assert "before them both sides shared workers" in (out / "verdicts.md").read_text()
         (point,) = read_verdicts(RunDirectory(str(out))).points
         (save,) = [found for found in point.operations if found.operation == "save"]
         assert (save.verdict.word, point.design.workers) == ("REGRESSION", "lives")

@@ -18,7 +18,7 @@ from orbax_bench_core.config.checkpoint import ArraySpec, CheckpointConfig
 from orbax_bench_core.config.mesh import MeshConfig
 from orbax_bench_core.state.cache import StateCache
 from orbax_bench_core.state.digests import digest, partial_digest
-from orbax_bench_core.state.loading import save_fixture
+from orbax_bench_core.state.fixtures import save_fixture
 from orbax_bench_core.state.loading import load_checkpoint
 from orbax_bench_core.state.mesh import build_mesh
 

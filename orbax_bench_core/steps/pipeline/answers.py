@@ -15,6 +15,7 @@ from orbax_bench_core.analysis.soak import LIMIT_MIB, SoakWord
 from orbax_bench_core.answers import ASYNC_STUDY, RECOVERY, SOAK
 from orbax_bench_core.config import explain, parse_suite, read_value, with_overrides
 from orbax_bench_core.errors import UserError, check_amounts, shortened, shown
+from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
@@ -360,6 +361,7 @@ def _performed(
         experiment,
         lambda overrides: parse_suite(with_overrides(suite, overrides, file), file),
         output_directory,
+        settings=RunSettings(),
         say=say,
         lock=lock,
     ).answer
