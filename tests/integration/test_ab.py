@@ -164,7 +164,7 @@ def test_equal_environments_have_lives_and_pass(comparison):
     lives = {(record["block"], record["life"]): record["worker"] for record in records}
     assert len(lives) == len(set(lives.values())) == 4 * blocks
     assert len(records) == 8 * blocks
-    assert f"{2 * blocks} lives per arm" in output
+    assert f"{2 * blocks} lives per side" in (run.directory / "verdicts.md").read_text()
 
 
 @pytest.mark.nightly
