@@ -147,7 +147,7 @@ def test_a_regression_fails_at_once_and_its_verdict_is_an_event(airflow, faults)
     assert states["compare", -1] == "success", done.stdout
     assert (states["enforce", -1], states["finish", -1]) == ("failed", "success")
     assert airflow.rows("select state from dag_run where dag_id = 'slower'") == [("failed",)]
-    assert (faults / "slower" / "ending.md").read_text().startswith("# REGRESSION")
+    assert (faults / "slower" / "ending.md").read_text().startswith("# ✗ REGRESSION")
     assert "enforce-verdict ended with exit code 3" in done.stdout
     assert json.loads((faults / "slower" / "verdicts.json").read_text())["points"]
     assert airflow.rows(

@@ -14,6 +14,8 @@ QUICKER = {
     "recovery": " --override num_repeats=1 --override benchmarks.0.options.compilation_cache=warm",
 }
 """Flags with which a command measures less than on the page."""
+CHOICE = r"(BEST|TIE|UNDECIDED): (.|\n)*use_ocdbt="
+"""The headline of a choice of options."""
 
 
 def test_a_reader_gets_from_options_to_a_recovery_time(tmp_path):
@@ -23,9 +25,9 @@ def test_a_reader_gets_from_options_to_a_recovery_time(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         said.append(done.stdout)
     run, best, plan, goodput, recovery = said
-    assert re.search(r"(?s)(Best|Tie) for the time of a save: .*?use_ocdbt=", run)
-    assert "context = ocp.Context()" in best
-    assert "- generator: save_restore" in best
+    assert re.search(CHOICE, run), run
+    assert re.search(CHOICE, best), best
+    assert "In orbax-checkpoint " in best
     assert "A save of llama-8b from data=4,fsdp=64 writes 29.9 GiB, at most " in plan
     assert re.search(r" by one of 64 hosts, in [\d.]+ \w+ or more; each device holds ", plan), plan
     assert re.search(r"Save in the background, every [\d.]+ min: [\d.]+ % of the time", goodput)
@@ -41,9 +43,8 @@ def test_a_sweep_ends_in_a_recommendation_with_code(tmp_path):
     run = execute(f"{first} --override num_repeats=3 --no-limits", tmp_path)
     asked = [execute(command, tmp_path) for command in others]
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"(?s)(Best|Tie) for the time of a save: .*?use_ocdbt=", run.stdout)
+    assert re.search(CHOICE, run.stdout), run.stdout
     for done in asked:
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "with context:" in done.stdout
-        assert "Pareto front of save, load, bytes" in done.stdout
-        assert re.search(r"use_compression=false takes [\d.]+x \[", done.stdout)
+        assert re.search(CHOICE, done.stdout), done.stdout
+        assert "In orbax-checkpoint " in done.stdout

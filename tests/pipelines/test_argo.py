@@ -62,7 +62,7 @@ def test_its_commands_in_its_order_leave_a_complete_run(tmp_path):
             known[f"tasks.{task['name']}.outputs.parameters.{one['name']}"] = written.read_text()
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "complete"
     assert (tmp_path / "run" / "report.html").exists()
-    assert (tmp_path / "run" / "ending.md").read_text().startswith("# PASS")
+    assert (tmp_path / "run" / "ending.md").read_text().startswith("# ✓ PASS")
 
 
 def _filled(text, known):
