@@ -47,4 +47,4 @@ def spoken(operation: str) -> str:
 
 def heading(operation: str) -> str:
     """Returns an operation as a heading, such as `save, blocking`."""
-    return re.sub("_(blocking|background)$", r", \1", operation)
+    return re.sub("_(blocking|background|durable)(?=:|$)", r", \1", operation)

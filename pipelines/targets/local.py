@@ -14,10 +14,11 @@ import time
 import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute import refuse_several_hosts
+from orbax_bench_core.exit_codes import CODES
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.python_command import python_command
@@ -225,6 +226,10 @@ def steps_at_a_time(count: int | None) -> Iterator[None]:
         executor.__init__ = real
 
 
+_TOLD_AT_THE_END: Final = frozenset(CODES) - {"FAILED"}
+"""States with which the last step prints the answer, which the command shows after it as well."""
+
+
 class _Tee(io.TextIOBase):
     """Writes everything to a log, and hands on the lines that are meant for people.
 
@@ -249,6 +254,6 @@ class _Tee(io.TextIOBase):
                 # What a later step lacks follows from what went wrong before.
                 message = raised["message"] if raised else line.partition(ENDED)[2]
                 self.error = "; ".join(filter(None, [self.error, message]))
-            elif mark:
+            elif mark and said.partition(":")[0] not in _TOLD_AT_THE_END:
                 self._say(said)
         return len(text)

@@ -215,7 +215,7 @@ def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
     of = f" in {len(points)} points" if len(points) > 1 else ""
     where = f" of {short_names(points)[point.point_id]}" if len(points) > 1 else ""
     alone = len(every) == 1
-    at = _changed(nearest) if alone else f"; nearest: {spoken(nearest.operation)}{where}"
+    at = _changed(nearest) if alone else f"; closest to that: {spoken(nearest.operation)}{where}"
     at += "" if alone else f", {_numbers(nearest)}"
     unseen = not_looked_at(points)
     return (

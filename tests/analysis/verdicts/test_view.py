@@ -155,7 +155,8 @@ def test_a_headline_has_the_change_in_ms_and_what_is_unaffected(
         "+10 % (+4 to +17 %), 1.5 → 1.66 s"
     )
     assert found["several"].startswith(
-        "✓ PASS: saves and loads are not slower by 15 % or more in 5 points; nearest: saves of a=4"
+        "✓ PASS: saves and loads are not slower by 15 % or more in 5 points; closest to that: "
+        "saves of a=4"
     )
     assert found["stalls"] == (
         "✗ REGRESSION: saves stall: 6 of 20 operations stalled, 1 of the baseline"
