@@ -24,6 +24,7 @@ _SYSTEM_DOES: Final = {
     "save_durable": "has a save on stable storage",
     "load": "loads",
 }
+_OR_MORE: Final = " or more"
 _MOST_TOLD: Final = 2
 """Points of a study that a headline names."""
 
@@ -96,8 +97,8 @@ def bound(operation: OperationVerdict, gate: GateConfig) -> str:
     """Returns the slow-down that a PASS of an operation rules out, such as `15 % or more`."""
     rule = gate.rule(operation.operation)
     if operation.verdict.bound == "floor":
-        return f"{pages.seconds(rule.min_effect_s)} or more"
-    return f"{share(rule.margin)} or more"
+        return f"{pages.seconds(rule.min_effect_s)}{_OR_MORE}"
+    return f"{share(rule.margin)}{_OR_MORE}"
 
 
 def share(value: float, figures: int = 3) -> str:
@@ -296,8 +297,9 @@ def _names(operations: Iterable[OperationVerdict]) -> str:
 
 
 def _bounds(operations: Iterable[OperationVerdict], gate: GateConfig) -> str:
-    bounds = {bound(each, gate) for each in operations}
-    return bounds.pop() if len(bounds) == 1 else "the margin of each"
+    bounds = sorted({bound(each, gate).removesuffix(_OR_MORE) for each in operations})
+    said = bounds[0] if len(bounds) == 1 else f"their margins ({', '.join(bounds)})"
+    return f"{said}{_OR_MORE}"
 
 
 def compared(operation: OperationVerdict, point: PointVerdict) -> str:

@@ -125,7 +125,7 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
     if report.is_study or len(margins) != 1:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
-    least = f"{share(margins.pop())}{f' and {floor}' if floor else ''}"
+    least = f"{share(margins.pop())}{f' or less than {floor}' if floor else ''}"
     return f"{sides} In parentheses: 95 % interval. Not slower: by less than {least}."
 
 
