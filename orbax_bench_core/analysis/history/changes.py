@@ -131,16 +131,14 @@ def _placed(season: Any, cut: int) -> int:
     return min(range(max(low, cut - NEAR), min(high, cut + NEAR) + 1), key=misfit)
 
 
-def largest_cut(season: Sequence[float]) -> tuple[int, float]:
-    """Returns the cut of a season at which its two sides differ most, and the statistic there.
+def _largest(ranks: Any) -> tuple[int, float]:
+    """Returns the cut at which two sides of a season differ most, and the statistic there.
 
     A season that is too short, or whose values are all equal, has no cut: 0.
+
+    Args:
+        ranks: Those of its values, doubled.
     """
-    return _largest(_ranks(season))
-
-
-def _largest(ranks: Any) -> tuple[int, float]:
-    """Returns the largest cut of a season by the ranks of its values, doubled."""
     count = len(ranks)
     if count < FEWEST:
         return 0, 0.0
