@@ -215,7 +215,8 @@ def test_a_model_of_ones_own_runs_as_it_was_written(init, orbax_bench, tmp_path,
         *("--override", "num_repeats=1", "--override", "execution.warmups=0"),
     )
     assert ran.code == 0, ran.out + ran.err
-    assert re.search(r"(Best|Tie) for the time of a save", ran.out)
+    assert re.search("(BEST|TIE|UNDECIDED): ", ran.out), ran.out
+    assert re.search("^Next: orbax-bench ", ran.out, re.MULTILINE), ran.out
 
 
 @pytest.mark.nightly

@@ -42,6 +42,5 @@ def test_the_suite_passes_in_one_process_and_in_two(tmp_path):
     quick = ("num_repeats=1", "execution={warmups: 0, processes: [1, 2]}")
     overrides = [word for change in quick for word in ("--override", change)]
     output = run(*command, "--no-limits", "--details", *overrides)
-    assert output.count("✓") == 4
     assert "4 points verified against what was saved" in output
     assert "restore_devices=16" in output
