@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from orbax_bench_core.analysis.names import spoken
 from orbax_bench_core.analysis.verdicts import (
     PointVerdict,
     nearest_to_trouble,
@@ -171,7 +172,7 @@ def _worst(verdict: PointVerdict) -> str:
     found = None if worst is None else worst.verdict
     if worst is None or found is None or found.ratio is None:
         return ""
-    return f"{worst.operation} {change(found.ratio, found.low, found.high)}"
+    return f"{spoken(worst.operation)} {change(found.ratio, found.low, found.high)}"
 
 
 def _attempts(line: _Line, verdict: PointVerdict, used: int) -> str:

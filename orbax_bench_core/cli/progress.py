@@ -1,6 +1,7 @@
 """Progress of a measurement: a live line on a terminal, a line at most every 30 s in a log."""
 
 import statistics
+from collections.abc import Mapping
 from typing import Final, Self
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 from rich.text import Text
 
+from orbax_bench_core.analysis.names import spoken
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.pages import seconds, wait
 from orbax_bench_core.records import Repeat
@@ -157,10 +159,14 @@ class ProgressReport(ProgressView):
 
     def _known(self) -> str:
         found = self._times.get(self._point, {}).items()
-        return ", ".join(f"{name} {seconds(statistics.median(values))}" for name, values in found)
+        medians = {name: statistics.median(values) for name, values in found}
+        return _listed(medians)
 
 
 def times(repeat: Repeat) -> str:
     """Returns how long each operation of a repeat took."""
-    found = repeat.labelled_seconds().items()
-    return ", ".join(f"{operation} {seconds(value)}" for operation, value in found)
+    return _listed(repeat.labelled_seconds())
+
+
+def _listed(taken: Mapping[str, float]) -> str:
+    return ", ".join(f"{spoken(operation)} {seconds(value)}" for operation, value in taken.items())

@@ -101,7 +101,7 @@ def test_a_log_gets_a_line_every_30_s_with_what_the_last_look_found(log, points,
     now = f"baseline, block 0, operation 4 of 4 {points[0].name}"
     first, second, _ = log(*[begins] * 3, look, *[begins] * 2, step_s=10).splitlines()
     assert first == f"0/3 points done: first look after 10 operations of each arm; {now}"
-    assert second == f"0/3 points done: save +6 % (-5 to +17 %); {now}"
+    assert second == f"0/3 points done: saves +6 % (-5 to +17 %); {now}"
 
 
 def test_a_failed_point_says_why(log, judge, undecided):

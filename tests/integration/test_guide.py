@@ -58,7 +58,7 @@ def test_the_commands_of_the_first_pages(commands, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         if " ab " in command:
             for operation in ("save", r"load \(\w+\)"):
-                shown = rf"^ +{operation} .*(\d %|\dx) \(.* to .*\) "
+                shown = rf"^ *{operation} .*(\d %|\dx) \(.* to .*\) "
                 assert re.search(shown, done.stdout, re.MULTILINE), done.stdout
         else:
             assert re.search("^Next: orbax-bench ", done.stdout, re.MULTILINE), done.stdout
