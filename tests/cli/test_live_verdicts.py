@@ -127,7 +127,7 @@ def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record,
     repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
     ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat)
     text = log(ended, verbose=verbose)
-    line = f"passed {points[0].name} baseline, block 0: save 500 ms\n"
+    line = f"passed {points[0].name} baseline, block 0: saves 500 ms\n"
     assert text == (line if verbose else "")
 
 

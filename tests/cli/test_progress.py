@@ -40,21 +40,21 @@ def test_a_log_gets_a_line_every_30_s_with_what_is_known_and_the_time_left(show,
     reused = [{"index": index, "repeat": took[index], "reused": True} for index in range(4)]
     new = [{"index": index, "repeat": took[index]} for index in range(4, 7)]
     assert show(*reused, *new, step_s=15).splitlines() == [
-        "13:02:11  2/10: save 150 ms",
-        "13:02:11  4/10: save 250 ms",
-        "13:02:11  6/10, 1 min left: save 350 ms",
+        "13:02:11  2/10: saves 150 ms",
+        "13:02:11  4/10: saves 250 ms",
+        "13:02:11  6/10, 1 min left: saves 350 ms",
     ]
 
 
 def test_a_line_names_what_runs_and_the_slowest_host_makes_the_time(show, make_record):
     hosts = {host: make_record(host=host, times={"save": 1.0 + host}) for host in range(2)}
     text = show({"index": 0, "repeat": repeat_over(hosts, 2)}, {"index": 1})
-    assert text.endswith("13:02:11  1/10: save 2 s; repeat 1 save_restore[a=[1]]\n")
+    assert text.endswith("13:02:11  1/10: saves 2 s; repeat 1 save_restore[a=[1]]\n")
 
 
 def test_verbose_has_a_line_for_each_repeat(show, make_record):
     repeat = repeat_over({0: make_record(times={"save": 0.5, "load": 2.0})}, 1)
-    said = "13:02:11  1/10 ✓ save_restore[a=[1]] repeat 3: save 500 ms, load 2 s\n"
+    said = "13:02:11  1/10 ✓ save_restore[a=[1]] repeat 3: saves 500 ms, loads 2 s\n"
     assert show({"index": 3, "repeat": repeat}, verbose=True) == said
 
 
@@ -87,6 +87,6 @@ def test_a_terminal_shows_what_runs_in_one_line_and_keeps_whole_lines(show, make
     assert "  1/120 ✗ save_restore[a=[1]] repeat 0: failed: ValueError: " in text
     assert "long end\n" in text
     assert re.search(
-        r"  2/120, 2.0 h left \S* *save 500 ms; repeat 2 save_restore\[a=\[1\]\]", text
+        r"  2/120, 2.0 h left \S* *saves 500 ms; repeat 2 save_restore\[a=\[1\]\]", text
     )
     assert "✓" not in text
