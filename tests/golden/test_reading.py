@@ -18,7 +18,7 @@ PLAIN = sorted(VERSIONS.glob("*/plain"))
 PAIRED = sorted(VERSIONS.glob("*/paired"))
 
 
-# Defaults of the rules have changed since.
+# Defaults of the rules have changed since version 3.
 RULES = ("--override", "gate.max_stalls=null", "--override", "gate.max_failures=null")
 
 
@@ -152,7 +152,8 @@ def test_a_finished_run_is_not_measured_again(earlier, copied):
 def test_a_finished_comparison_is_judged_again_and_not_measured_again(earlier, copied):
     run, before = copied(earlier), contents(earlier)
     suite = earlier.with_suffix(".yaml")
-    outcome = support.orbax_bench("ab", suite, "-o", run, "--no-lock", *RULES)
+    rules = RULES if earlier.parent.name == "v3" else ()
+    outcome = support.orbax_bench("ab", suite, "-o", run, "--no-lock", *rules)
     assert outcome.code == 0, outcome
     assert contents(run) == before
     assert not (run / "logs").exists()
