@@ -11,6 +11,7 @@ import socket
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -122,6 +123,9 @@ _HERE: Final = frozenset(COMMANDS) - {"launch", "record"}
 """Commands that read and write here what they are told of; others hand it on: to a cluster, or to a
 job, which also keeps its own umask."""
 
+_OF_RUNS: Final = _HERE - {"diagnose", "doctor", "limits"}
+"""Commands for which a directory that they are told of is no recording of a job."""
+
 
 def main() -> None:
     """Runs the command line of this process."""
@@ -146,6 +150,8 @@ def _run(command: Callable[[], object]) -> None:
         with modes, interrupted_when_told(_clear):
             if sys.argv[1:2] and sys.argv[1] in _HERE:
                 check_buckets(sys.argv[2:])
+            if sys.argv[1:2] and sys.argv[1] in _OF_RUNS:
+                refuse_recordings(sys.argv[2:])
             command()
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
@@ -182,6 +188,22 @@ _PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _CLIENTS: Final = ("gcsfs", "tensorflow")
 """Either of them reads and writes gs:// for `etils`."""
 _WITHIN_S: Final = 5.0
+
+
+def refuse_recordings(words: Iterable[str]) -> None:
+    """Points from a recording of a training job to the command that reads it."""
+    for word in words:
+        folder = word.partition("=")[2] or word
+        is_folder = os.path.isdir(folder)  # noqa: PTH112 - also of a word that can be no path
+        if is_folder and any(Path(folder).glob("host_*/*.jsonl")):
+            from orbax_bench_core.errors import UserError, command
+
+            raise UserError(
+                f"{folder} is a recording of a training job, not a run: "
+                f"`{command('diagnose', folder)}` says what is wrong with the job, and "
+                f"`{command('diagnose', folder, '--as-run', 'RUN')}` writes a run of its saves, "
+                "which other commands read"
+            )
 
 
 def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:

@@ -48,7 +48,12 @@ def record(
 
 def diagnose(
     recording: Annotated[
-        str, typer.Argument(metavar="DIR", help="A recording, also of a job that still runs.")
+        str,
+        typer.Argument(
+            metavar="DIR|LOG",
+            help="A recording, also of a job that still runs; or a log with lines of Orbax, or of "
+            "ml-goodput-measurement.",
+        ),
     ],
     mtbf: Annotated[
         str | None, _option("DURATION", "Mean time between failures; by default as recorded.")
@@ -71,19 +76,21 @@ def diagnose(
 
     orbax-bench diagnose recording
 
+    orbax-bench diagnose train.log
+
     orbax-bench diagnose recording --suite job.yaml --mtbf 4h
 
     orbax-bench diagnose recording --as-run monday
 
-    Exit codes: 0 nothing is wrong; 1 something is; 2 there is no recording.
+    Exit codes: 0 nothing is wrong; 1 something is; 2 there is no recording and no log.
     """
-    from orbax_bench_core.analysis.recording import diagnosis_document, read_recording
+    from orbax_bench_core.analysis.recording import diagnosis_document
     from orbax_bench_core.files import place, write_atomically
     from orbax_bench_core.plan.goodput import seconds_of
     from orbax_bench_core.recordings import diagnose as diagnosis_of
-    from orbax_bench_core.recordings import suite_like, write_run
+    from orbax_bench_core.recordings import read_job, suite_like, write_run
 
-    job = read_recording(recording)
+    job = read_job(recording)
     found = diagnosis_of(job, mtbf_s=None if mtbf is None else seconds_of(mtbf, "--mtbf"))
     if suite is not None:
         write_atomically(place(suite), suite_like(found, suite).text.encode())

@@ -8,6 +8,8 @@ here reaches the job.
 from orbax_bench_core.recorder.launcher import launch as launch
 from orbax_bench_core.recorder.launcher import run_launcher as run_launcher
 from orbax_bench_core.recorder.lines import FORMAT as FORMAT
+from orbax_bench_core.recorder.lines import METADATA_WAIT as METADATA_WAIT
+from orbax_bench_core.recorder.lines import SIGNAL_WAIT as SIGNAL_WAIT
 from orbax_bench_core.recorder.recorder import Recorder as Recorder
 from orbax_bench_core.recorder.recorder import record as record
 from orbax_bench_core.recorder.stalls import stall_limit as stall_limit

@@ -7,13 +7,17 @@ whatever happens in them.
 
 import collections
 import functools
+import inspect
+import itertools
 import os
+import time
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from orbax_bench_core.recorder.boot import ImportHook
 from orbax_bench_core.recorder.guard import Guard
+from orbax_bench_core.recorder.lines import METADATA_WAIT, SIGNAL_WAIT
 from orbax_bench_core.recorder.operations import Frame, Tracker, What
 
 Tick = Callable[[Any, int], None]
@@ -44,6 +48,8 @@ _ASYNC: Final = (f"{_V0}.async_checkpointer", "AsyncCheckpointer")
 _COMMITS: Final = (f"{_V0}.async_checkpointer", "_AsyncManager")
 _RUNNER: Final = (f"{_V1}.synchronization.thread_utils", "BackgroundThreadRunner")
 _TRACKING: Final = "orbax.checkpoint._src.logging.event_tracking"
+_FUTURES: Final = "orbax.checkpoint._src.futures.future"
+_ARRAYS: Final = "orbax.checkpoint._src.metadata.array_metadata_store"
 _OBJECTS: Final = ("", "_checkpointables", "_pytree")
 """Ends of the names of the methods of v1."""
 
@@ -72,7 +78,8 @@ class Hooks:
         self._listeners: list[tuple[Callable[[Any], None], Any]] = []
         self.lacking: list[str] = []  # names that this release of Orbax or JAX does not have
         self._hooks: dict[str, list[_Hook]] = collections.defaultdict(list)
-        for hook in (*_calls(tracker, tick), *_recorded(tracker), _steps(tick), _commits(tracker)):
+        ways = _calls(tracker, tick), _recorded(tracker), _waits(tracker)
+        for hook in (*itertools.chain(*ways), _steps(tick), _commits(tracker)):
             self._hooks[hook.module].append(hook)
         wanted = {**dict.fromkeys(self._hooks, self._wrap_all), "jax.monitoring": self._listen}
         guarded = {
@@ -127,19 +134,33 @@ class Hooks:
                 self._listeners.append((unregister, event))
 
 
-def _wrapped(original: Any, hook: _Hook, call: Callable[..., Any]) -> Any:
-    @functools.wraps(original)
-    def hooked(*args: Any, **kwargs: Any) -> Any:
-        token = call(hook.name, hook.before, args, kwargs)
-        try:
-            given = original(*args, **kwargs)
-        except BaseException as error:
-            call(hook.name, hook.after, token, args, error)
-            raise
-        call(hook.name, hook.after, token, args, None)
-        return given
+class _Around:
+    """The two parts of a hook around one call; what the call raises goes on to its caller."""
 
-    return hooked
+    __slots__ = ("_args", "_call", "_hook", "_token")
+
+    def __init__(self, hook: _Hook, call: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._hook, self._call, self._args = hook, call, args
+        self._token = call(hook.name, hook.before, args, kwargs)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._call(self._hook.name, self._hook.after, self._token, self._args, error)
+
+
+def _wrapped(original: Any, hook: _Hook, call: Callable[..., Any]) -> Any:
+    def hooked(*args: Any, **kwargs: Any) -> Any:
+        with _Around(hook, call, args, kwargs):
+            return original(*args, **kwargs)
+
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        with _Around(hook, call, args, kwargs):
+            return await original(*args, **kwargs)
+
+    is_awaited = inspect.iscoroutinefunction(original)
+    return functools.wraps(original)(awaited if is_awaited else hooked)
 
 
 def _calls(tracker: Tracker, tick: Tick) -> list[_Hook]:
@@ -226,6 +247,28 @@ def _commits(tracker: Tracker) -> _Hook:
         tracker.commit_ends(operation, failure, bool(known.get("_cancel_requested")))
 
     return _Hook(*_COMMITS, "_thread_func", before, after)
+
+
+def _waits(tracker: Tracker) -> list[_Hook]:
+    """Returns the hooks on where a thread that writes waits for the primary host.
+
+    That makes the directories, which the other hosts look for four times a second.
+    """
+
+    def begins(*_: object) -> float:
+        return time.perf_counter()
+
+    def hook(module: str, owner: str, name: str, event: str) -> _Hook:
+        def ends(begun: float | None, *_: object) -> None:
+            if begun is not None:
+                tracker.event(event, time.perf_counter() - begun, {})
+
+        return _Hook(module, owner, name, begins, ends)
+
+    return [
+        hook(_ARRAYS, "Store", "_maybe_create_base_dir", METADATA_WAIT),
+        hook(_FUTURES, "_SignalingThread", "_wait_for_signals", SIGNAL_WAIT),
+    ]
 
 
 def _steps(tick: Tick) -> _Hook:

@@ -15,6 +15,13 @@ from orbax_bench_core.recorder.processes import name_of
 
 FORMAT: Final = 1
 """Version of the format. A reader takes lines of its own version, and knows older ones."""
+METADATA_WAIT: Final = "/orbax-bench/metadata_directory_wait_secs"
+SIGNAL_WAIT: Final = "/orbax-bench/directories_wait_secs"
+"""Events of our own: a thread that writes waits for directories of the primary host.
+
+The former lies within the time of the arrays that Orbax tells as that of a worker, both in that of
+a commit.
+"""
 
 _PART_BYTES: Final = 2**20
 _MOST_CHARACTERS: Final = 500

@@ -43,8 +43,16 @@ def suite_like(diagnosis: recording.Diagnosis, file: str = "job.yaml") -> Loaded
 def _interval(
     found: recording.Recording, diagnosis: recording.Diagnosis, mtbf_s: float | None
 ) -> recording.Interval | None:
-    """Returns how often to save; None of a job with fewer than two saves, or without steps."""
-    if diagnosis.calls is None or diagnosis.steps is None or not diagnosis.seconds:
+    """Returns how often to save; None of a job with fewer than two saves, or without steps.
+
+    A log of ml-goodput-measurement does not say what goes on in the background.
+    """
+    if (
+        found.kind == "goodput"
+        or diagnosis.calls is None
+        or diagnosis.steps is None
+        or not diagnosis.seconds
+    ):
         return None
     saves = [one for one in found.saves if one.is_whole]
     gaps = [

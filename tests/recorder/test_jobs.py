@@ -72,6 +72,25 @@ def test_a_loop_of_v1_is_recorded_by_the_launcher_and_by_a_line(tmp_path, by):
 
 
 @pytest.mark.slow
+def test_a_job_as_maxtext_has_it_is_recorded_over_its_restarts(tmp_path):
+    for _ in range(2):
+        recorded(tmp_path, "maxtext_shaped", tmp_path / "checkpoints", 23)
+    found = diagnosed(tmp_path, "--suite", tmp_path / "job.yaml")
+    assert found["lives"] == 2
+    assert found["committed"] == 9  # steps 0, 5, ... 20, and 25, ... 40 after the restart
+    assert found["loads"]["count"] == 1
+    assert found["steps"]["count"] == 2 * 22
+    # The iterator is no array: a handler of its own saves it, and it is no part of the suite.
+    text = (tmp_path / "job.yaml").read_text()
+    assert "opt_state" in text
+    assert "shape: [2, 64, 128]" in text
+    assert "position" not in text
+    shown = run_cli("expand", tmp_path / "job.yaml")
+    assert shown.returncode == 0, shown.stderr
+    assert "mesh=" in shown.stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "kind", "code"),
     [("full", "failed", 0), ("stall", "stalled", 0), ("kill", "cut off", -signal.SIGKILL)],

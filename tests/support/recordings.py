@@ -2,6 +2,8 @@
 
 import json
 
+from orbax_bench_core.recorder import METADATA_WAIT
+
 NOON = 1.7e9
 TS = "/jax/orbax/write/background_ts_duration_secs"
 D2H = "/jax/orbax/write/blocking_d2h_duration_secs"
@@ -43,6 +45,7 @@ class Job:
         behind=2.0,
         waited=0.0,
         own=1.5,
+        held=0.0,
         d2h=0.1,
         rss=100.0,
         ends=True,
@@ -56,6 +59,7 @@ class Job:
         self.lines.append({"line": "begin", **begin})
         if ends:
             events = {TS: [1, own, own, "async_save"], D2H: [1, d2h, d2h, "MainThread"]}
+            events[METADATA_WAIT] = [1, held, held, "array_type_handler"]
             events[RAW] = [1, 0.5, 0.5, "array_type_handler"]
             levels = [round(rss * 2**20), round((rss + 30) * 2**20), round(rss * 2**20)]
             end = {"state": "committed", "call_s": call, "waited_s": waited, "rss": levels}

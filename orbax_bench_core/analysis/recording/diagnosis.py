@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from orbax_bench_core.analysis.recording import figures, model
@@ -27,6 +28,7 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
     stride = -(-len(saves) // _MOST_POINTS) or 1
     found = model.Diagnosis(
         place=recording.place,
+        source=recording.kind,
         hosts=recording.hosts,
         lives=len(recording.lives),
         seconds=recording.seconds,
@@ -35,6 +37,7 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
         committed=sum(one.fate == "committed" for one in saves),
         failed=sum(one.fate == "failed" for one in saves),
         cut_off=sum(one.fate == "cut off" for one in saves),
+        unknown=sum(one.fate == "unknown" for one in saves),
         calls=figures.times_of(part.call_s or 0.0 for part in parts),
         waits=figures.times_of(part.waited_s for part in parts if part.waited_s > 1e-3),
         background=figures.times_of(one.first.behind_s for one in whole if one.background),
@@ -53,9 +56,25 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
                 waited=one.first.waited_s,
                 committed=one.fate == "committed",
             )
-            for one in saves[::stride]
+            for one in saves[:: stride if recording.seconds else len(saves) + 1]
         ),
-        checkpoint=whole[-1].path if whole else "",
+        checkpoint=next((one.path for one in whole[::-1] if one.fate == "committed"), ""),
         notes=recording.notes,
     )
+    unsaid = () if recording.kind == "recording" else tuple(_unsaid(found))
+    found = found.model_copy(update={"unsaid": unsaid})
     return found.model_copy(update={"findings": findings_of(recording, found)})
+
+
+def _unsaid(found: model.Diagnosis) -> Iterator[str]:
+    """Yields what a log does not say."""
+    known = {
+        "how long it is": found.seconds,
+        "how long saves block training": found.calls,
+        "what goes on in the background": found.background,
+        "steps of training": found.steps,
+        "what each host writes itself": any(host.own is not None for host in found.per_host),
+        "memory": found.kept,
+        "waits for saves after their calls": found.explicit_s,
+    }
+    yield from (name for name, is_known in known.items() if not is_known)

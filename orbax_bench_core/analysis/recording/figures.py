@@ -145,7 +145,7 @@ def hosts_of(recording: Recording) -> list[model.HostFigures]:
     nodes = {host: line.node for life in recording.lives for host, line in life.hosts.items()}
     for host, node in nodes.items():
         parts = [one.parts[host] for one in recording.saves if one.is_whole and host in one.parts]
-        own = times_of(part.own_s for part in parts if part.own_s is not None)
+        own = times_of(part.own_s[0] for part in parts if part.own_s is not None)
         blocked = times_of(part.blocked_s for part in parts)
         found.append(
             model.HostFigures(

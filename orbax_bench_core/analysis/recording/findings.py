@@ -47,15 +47,19 @@ def _failed(recording: Recording) -> Iterator[model.Finding]:
         return
     first = failed[0]
     told = "in the background, and the job was never told"
+    if recording.kind != "recording":
+        told = "in the background; the log does not say whether the job was told"
     if first.told_s is not None:
-        later = f"in the background, and the job was told {pages.seconds(first.told_s)} later"
+        after = f" {pages.seconds(first.told_s)} later" if first.told_s else ""
+        later = f"in the background, and the job was told{after}"
         told = later if first.background else "in the call"
     of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
     went_on = [one for one in recording.saves if one.first.t > first.first.t]
     after = "; the job went on and saved again" if went_on else ""
     yield model.Finding(
         kind="failed",
-        text=f"{of}, {_steps(failed)}: {first.error or 'without a word'}; it failed {told}{after}",
+        text=f"{of}, {_steps(failed)}: {first.error or 'nothing says why'}; it failed "
+        f"{told}{after}",
         advice="these steps have no checkpoint: correct the cause, and let the loop see exceptions "
         "of `save` and `wait_until_finished`",
     )
@@ -70,6 +74,7 @@ def _cut_off(recording: Recording) -> Iterator[model.Finding]:
     kept = f"; the last checkpoint before is {_steps(before[-1:])}" if before else ""
     ended = recording.lives[last.life].is_closed
     how = "the process ended" if ended else "the process was gone, as after a kill,"
+    how = how if recording.kind == "recording" else "the log ends"
     yield model.Finding(
         kind="cut off",
         text=f"{pages.count(len(cut), 'save')} never committed, {_steps(cut)}: {how} while "
@@ -128,16 +133,17 @@ def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.F
         for one in whole
         if len(own := {h: p.own_s for h, p in one.parts.items() if p.own_s is not None}) > 1
     ]
-    if not rows:
+    slowest = Counter(host for own in rows if (host := _slowest(own)) is not None)
+    if not slowest:
         return
     hosts = max(map(len, rows))
-    [(host, times)] = Counter(max(own, key=own.__getitem__) for own in rows).most_common(1)
+    [(host, times)] = slowest.most_common(1)
     chance = hosts * sum(
         math.comb(len(rows), k) * (1 / hosts) ** k * (1 - 1 / hosts) ** (len(rows) - k)
         for k in range(times, len(rows) + 1)
     )
     pairs = [
-        (own[host], statistics.median(value for each, value in own.items() if each != host))
+        (own[host][0], statistics.median(most for each, (_, most) in own.items() if each != host))
         for own in rows
         if host in own
     ]
@@ -147,13 +153,21 @@ def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.F
         return
     mine, others = (pages.seconds(statistics.median(side)) for side in zip(*pairs, strict=True))
     node = recording.lives[-1].hosts[host].node if host in recording.lives[-1].hosts else "gone"
+    named = f"host {host} ({node})" if node else f"host {host}"
     yield model.Finding(
         kind="slow host",
-        text=f"host {host} ({node}) is slowest in {times} of {len(rows)} saves: it "
-        f"writes for {mine}, the others for {others}{_excess_phase(whole, host)}",
+        text=f"{named} is slowest in {times} of {len(rows)} saves: it writes for {mine}, the "
+        f"others for {others}{_excess_phase(whole, host)}",
         advice="each save ends with its slowest host: compare its disk, network and neighbours "
         "with those of another one",
     )
+
+
+def _slowest(own: dict[int, tuple[float, float]]) -> int | None:
+    """Returns the host that wrote longest by itself, if its least is more than all others' most."""
+    host = max(own, key=lambda each: own[each][0])
+    others = (most for each, (_, most) in own.items() if each != host)
+    return host if own[host][0] > max(others) else None
 
 
 def _waiting(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:

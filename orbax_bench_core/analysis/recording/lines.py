@@ -38,7 +38,7 @@ class Line(pydantic.BaseModel):
     path: str = ""
     background: bool = False
     overlaps: list[int] = []
-    state: Literal["committed", "failed", "cancelled", "open"] = "open"
+    state: Literal["committed", "failed", "cancelled", "open", "unknown"] = "open"
     call_s: Seconds | None = None
     waited_s: Seconds = 0.0
     total_s: Seconds | None = None

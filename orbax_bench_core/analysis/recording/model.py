@@ -100,14 +100,18 @@ class Diagnosis(ResultModel):
 
     schema_version: Literal[1] = 1
     place: str
+    # a recorder's lines, Orbax's lines of a log, or a log of ml-goodput-measurement
+    source: Literal["recording", "log", "goodput"] = "recording"
+    unsaid: tuple[str, ...] = ()  # what a log does not say
     hosts: int
     lives: int  # starts of the job
-    seconds: float  # that it ran
+    seconds: float  # that it ran; 0 if a log has no times
     is_going: bool
     findings: tuple[Finding, ...]
     committed: int
     failed: int
     cut_off: int  # saves that never ended
+    unknown: int = 0  # saves of which a log does not say whether they ended in a checkpoint
     calls: Times | None  # time that training waited for each save
     waits: Times | None  # of that for the save before, where it waited at all
     background: Times | None

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -16,7 +16,7 @@ import pydantic
 from orbax_bench_core.analysis.recording.lines import EventSums, Line
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import matching, place, read_at_most
-from orbax_bench_core.recorder import FORMAT
+from orbax_bench_core.recorder import FORMAT, METADATA_WAIT, SIGNAL_WAIT
 
 if TYPE_CHECKING:
     from etils import epath
@@ -26,19 +26,20 @@ MOST_BYTES: Final = 4 * 2**30
 _QUIET_S: Final = 35.0
 """A process that runs writes a line each ten seconds; to an object store, each minute."""
 _QUIET_REMOTE_S: Final = 200.0
-_OWN: Final = (
-    "/jax/checkpoint/write/async/commit_duration_sec",
-    "/jax/orbax/write/background_ts_duration_secs",
-    "/jax/orbax/write/worker/total_duration_secs",
-    "/jax/orbax/read/worker/total_duration_secs",
-)
-"""Events that time what this host writes or reads itself, without waiting for others."""
+_OWN: Final = {
+    "/jax/orbax/write/worker/total_duration_secs": (METADATA_WAIT,),
+    "/jax/checkpoint/write/async/commit_duration_sec": (METADATA_WAIT, SIGNAL_WAIT),
+    "/jax/orbax/write/background_ts_duration_secs": (METADATA_WAIT, SIGNAL_WAIT),
+}
+"""Events that time what this host writes itself, with the waits for the primary host in them."""
 _OWN_STEP: Final = ("begin", "end")
 """Lines whose step is that of the operation, not of the call in which it failed."""
 _BYTES: Final = ("worker/io/raw/gbytes", "worker/io/requested/gbytes")
 
-Fate = Literal["committed", "failed", "cancelled", "going on", "cut off"]
+Fate = Literal["committed", "failed", "cancelled", "going on", "cut off", "unknown"]
 """State of an operation; one that never ended is cut off if its process is gone."""
+Kind = Literal["recording", "log", "goodput"]
+"""What a job is known from: a recorder, Orbax's lines of a log, or ml-goodput-measurement."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +67,17 @@ class Part:
         return max(0.0, (self.total_s or 0.0) - (self.call_s or 0.0))
 
     @property
-    def own_s(self) -> float | None:
-        """Seconds that this host wrote or read by itself; None if no event says it."""
-        return next((self.events[name][1] for name in _OWN if name in self.events), None)
+    def own_s(self) -> tuple[float, float] | None:
+        """Least and most seconds that this host wrote by itself; None if no event says it.
+
+        It may or may not have written while it waited for the primary host.
+        """
+        name = next((name for name in _OWN if name in self.events), None)
+        if name is None:
+            return None
+        most = self.events[name][1]
+        held = sum(self.events[wait][1] for wait in _OWN[name] if wait in self.events)
+        return max(0.0, most - held), most
 
     @property
     def num_bytes(self) -> int | None:
@@ -105,13 +114,13 @@ class Operation:
     def fate(self) -> Fate:
         """The worst of all hosts."""
         fates = {part.fate for part in self.parts.values()}
-        worst: tuple[Fate, ...] = ("failed", "cut off", "going on", "cancelled")
+        worst: tuple[Fate, ...] = ("failed", "cut off", "going on", "cancelled", "unknown")
         return next((fate for fate in worst if fate in fates), "committed")
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has ended in a checkpoint, and its times are known."""
-        return self.fate == "committed" and self.first.call_s is not None
+        """Whether nothing is known against its end in a checkpoint, and its times are known."""
+        return self.fate in ("committed", "unknown") and self.first.call_s is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +144,7 @@ class Recording:
     lives: tuple[Life, ...]
     operations: tuple[Operation, ...]  # in order of time
     notes: tuple[str, ...]
+    kind: Kind = "recording"
 
     @property
     def hosts(self) -> int:
@@ -148,8 +158,8 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Seconds that the recorded processes ran."""
-        return sum(life.end - life.begin for life in self.lives)
+        """Seconds that the recorded processes ran; 0 of a log without times."""
+        return sum(life.end - life.begin for life in self.lives if life.begin)
 
 
 def read_recording(folder: str, *, now: float | None = None) -> Recording:
@@ -190,16 +200,41 @@ def read_recording(folder: str, *, now: float | None = None) -> Recording:
         starts[-1][found[0].host] = found
     quiet_s = _QUIET_REMOTE_S if "://" in folder else _QUIET_S
     since = (time.time() if now is None else now) - quiet_s
+    return recording_of(folder, starts, notes=notes, since=since)
+
+
+def recording_of(
+    place: str,
+    starts: Sequence[dict[int, list[Line]]],
+    *,
+    since: float,
+    notes: Iterable[str] = (),
+    kind: Kind = "recording",
+) -> Recording:
+    """Puts the lines of a job together.
+
+    Args:
+        place: Where they come from.
+        starts: The lines of each start of the job, by process.
+        since: Seconds since the epoch: the last start goes on if it has a line of a later time.
+        notes: What could not be read.
+        kind: What wrote the lines.
+    """
+    said = list(notes)
     lives: list[Life] = []
     operations: list[Operation] = []
     for number, start in enumerate(starts):
         lives.append(_life(start, since if number == len(starts) - 1 else math.inf))
         operations += _operations(start, number, is_going=lives[-1].is_going)
         if missing := max(found[0].hosts for found in start.values()) - len(start):
-            notes.append(f"life {number + 1}: files of hosts that are missing: {missing}")
+            said.append(f"life {number + 1}: files of hosts that are missing: {missing}")
     operations.sort(key=lambda one: one.first.t)
     return Recording(
-        place=folder, lives=tuple(lives), operations=tuple(operations), notes=tuple(notes)
+        place=place,
+        lives=tuple(lives),
+        operations=tuple(operations),
+        notes=tuple(said),
+        kind=kind,
     )
 
 
@@ -263,7 +298,7 @@ def _operations(
             background=said[0].background,
             parts={host: _part(host, found, is_going) for host, found in by_host.items()},
             overlaps=any(line.overlaps for line in said),
-            error=f"{failed[0].error}: {failed[0].message}" if failed else "",
+            error=f"{failed[0].error}: {failed[0].message}" if failed and failed[0].error else "",
             told_s=told[0] - failed[0].t if told and failed else None,
         )
 
@@ -276,7 +311,8 @@ def _part(host: int, found: list[Line], is_going: bool) -> Part:
     state = "failed" if has_failed else end.state if ended is None else ended.state
     total = None if ended is None else max(0.0, ended.t - begin.t)
     fates: dict[str, Fate] = {"committed": "committed", "failed": "failed"}
-    fates |= {"cancelled": "cancelled", "open": "going on" if is_going else "cut off"}
+    fates |= {"cancelled": "cancelled", "unknown": "unknown"}
+    fates |= {"open": "going on" if is_going else "cut off"}
     return Part(
         host=host,
         t=begin.t,

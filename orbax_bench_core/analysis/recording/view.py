@@ -5,7 +5,7 @@ from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.recording import model
-from orbax_bench_core.errors import command
+from orbax_bench_core.errors import command, listed
 
 READING: Final = """\
 The caller's time is that of a clock around the call. Orbax's own `blocking` events leave out the \
@@ -17,6 +17,8 @@ Memory is the level before each save, of the longest life; its growth is judged 
 Steps next to a background save are compared with those that nothing overlaps, without the calls \
 to Orbax in them; whole intervals between saves are drawn, so that slow minutes do not count as \
 many.
+A log tells only what Orbax, or ml-goodput-measurement, has written to it. Times without \
+a zone are taken as UTC.
 A stall is a save beyond five medians and three times what nine of ten stay below, and a second.
 Saves that overlap share counters of the process: their bytes are not told."""
 """Reading aid, one line each."""
@@ -39,9 +41,14 @@ def headline(found: model.Diagnosis) -> pages.Callout:
     if found.calls is None:
         going = "no save has ended yet" if found.is_going else "no save has ended"
         return pages.Callout("NOTHING TO SAY", going, "unsure")
-    saves = pages.count(found.committed, "save")
-    cost = f"saves block {pages.seconds(60 * found.blocked_share)} of each 60 s"
-    return pages.Callout("NO TROUBLE", f"{cost}; {saves} committed, none failed", "good")
+    cost = f"saves block {pages.seconds(found.calls.median)} each"
+    if found.seconds:
+        cost = f"saves block {pages.seconds(60 * found.blocked_share)} of each 60 s"
+    saves = f"{pages.count(found.committed, 'save')} committed, none failed"
+    if found.unknown:
+        saves = f"{pages.count(found.unknown, 'save')}, committed or not"
+    of = "in what the log says, " if found.unsaid else ""
+    return pages.Callout("NO TROUBLE", f"{of}{cost}; {saves}", "good")
 
 
 def diagnosis_document(found: model.Diagnosis) -> pages.Document:
@@ -53,10 +60,11 @@ def diagnosis_document(found: model.Diagnosis) -> pages.Document:
     )
     advice = (pages.Text(f"What helps: {found.findings[0].advice}."),) if found.findings else ()
     state = "still runs" if found.is_going else "has ended"
+    took = pages.seconds(found.seconds) if found.seconds else "unknown time"
     return pages.Document(
-        about=f"Recording {found.place}: {pages.count(found.hosts, 'host')}, "
-        f"{pages.count(found.lives, 'life', 'lives')}, {pages.seconds(found.seconds)}; the job "
-        f"{state}",
+        about=f"{'Recording' if found.source == 'recording' else 'Log'} {found.place}: "
+        f"{pages.count(found.hosts, 'host')}, {pages.count(found.lives, 'life', 'lives')}, "
+        f"{took}; the job {state}",
         headline=headline(found),
         summary=(
             *_picture(found),
@@ -81,6 +89,10 @@ def _following(found: model.Diagnosis) -> pages.Code | None:
     if found.suite:
         measure = command("run", found.suite, "-o", "results")
         return pages.Code(measure, "Measure the job's checkpoint with other options.")
+    if found.source == "goodput":
+        given = "--save-background", "DURATION", "--slowdown", "SHARE"
+        plan = command("goodput", "--from-log", found.place, *given)
+        return pages.Code(plan, "How often to save, with what the log does not say.")
     if not found.checkpoint:
         return None
     write = command("diagnose", found.place, "--suite", "job.yaml")
@@ -105,6 +117,8 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
     counts += [f"{found.cut_off} never committed"] if found.cut_off else []
     if found.save_bytes is not None:
         counts.append(f"{pages.num_bytes(found.save_bytes)} each")
+    if found.unknown:
+        counts[0] = f"{found.unknown}; the log does not say whether they were committed"
     yield "saves", ", ".join(counts)
     if found.calls is not None:
         waited = ""
@@ -112,6 +126,8 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
             waited = f", {pages.seconds(found.waits.total)} of it waiting for the previous save"
         each, total = pages.seconds(found.calls.median), pages.seconds(found.calls.total)
         yield "training blocked", f"{each} each, {total} in all{waited}"
+    if found.unsaid:
+        yield "unknown", f"the log does not say {listed(found.unsaid)}"
     if found.background is not None:
         yield "in the background", f"{pages.seconds(found.background.median)} each"
     if found.steps is not None:
@@ -144,8 +160,9 @@ def _times(found: model.Diagnosis) -> Iterator[pages.Element]:
         if times is not None
     )
     yield _table("of|count#|median#|longest#|in all#", rows)
-    own = pages.seconds(found.explicit_s)
-    yield pages.Text(f"The job also waited for saves by calls of its own: {own} in all.")
+    if found.explicit_s or not found.unsaid:
+        own = pages.seconds(found.explicit_s)
+        yield pages.Text(f"The job also waited for saves by calls of its own: {own} in all.")
     if (interval := found.interval) is not None:
         assumed = "assumed; --mtbf says it" if interval.mtbf_is_assumed else "as given or recorded"
         yield pages.Text(

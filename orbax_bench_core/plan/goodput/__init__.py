@@ -11,7 +11,9 @@ from orbax_bench_core.plan.goodput.job import checkpoint_facts as checkpoint_fac
 from orbax_bench_core.plan.goodput.job import job_of as job_of
 from orbax_bench_core.plan.goodput.job import seconds_of as seconds_of
 from orbax_bench_core.plan.goodput.log import JobLog as JobLog
+from orbax_bench_core.plan.goodput.log import log_entries as log_entries
 from orbax_bench_core.plan.goodput.log import log_of as log_of
+from orbax_bench_core.plan.goodput.log import log_text as log_text
 from orbax_bench_core.plan.goodput.log import read_log as read_log
 from orbax_bench_core.plan.goodput.strategies import GoodputPlan as GoodputPlan
 from orbax_bench_core.plan.goodput.strategies import plan_goodput as plan_goodput

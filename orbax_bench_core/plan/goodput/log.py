@@ -56,6 +56,8 @@ class JobLog:
     recovery_s: float | None
     lost_steps: float | None  # median steps that were made twice for a failure
     notes: tuple[str, ...]  # how these were found
+    lives: tuple[tuple[tuple[int, float], ...], ...]  # steps of each start: number and its begin
+    stall_spans: tuple[tuple[float, float], ...]  # begin and end of each stall
 
     @property
     def goodput(self) -> float | None:
@@ -71,6 +73,15 @@ def read_log(path: str) -> JobLog:
     Raises:
         UserError: It cannot be read, or is no log of one job.
     """
+    return log_of(log_entries(log_text(path), path), file=path)
+
+
+def log_text(path: str) -> str:
+    """Returns the text of a log, also of one that gzip has compressed.
+
+    Raises:
+        UserError: It cannot be read.
+    """
     try:
         data = read_at_most(path)
         if data.startswith(_GZIP):
@@ -78,14 +89,17 @@ def read_log(path: str) -> JobLog:
                 data = unpacked.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
                 raise ValueError(f"it is larger than {MAX_BYTES:,} bytes unpacked")
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except (OSError, EOFError, ImportError, ValueError, zlib.error) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
-    return log_of(_entries(text, path), file=path)
 
 
-def _entries(text: str, path: str) -> Iterator[dict[str, Any]]:
-    """Yields the entries of a log without what Cloud Logging wraps around each."""
+def log_entries(text: str, path: str) -> Iterator[dict[str, Any]]:
+    """Yields the entries of a log without what Cloud Logging wraps around each.
+
+    Raises:
+        UserError: One is no entry.
+    """
     for place, number, found in _objects(text, path):
         entry = found
         if wrapped := isinstance(found, dict) and bool(_WRAPPING.intersection(found)):
@@ -232,6 +246,8 @@ def _account(
         recovery_s=_median([max(0.0, b[0][1] - a[-1][1] - (step or 0.0)) for a, b in between]),
         lost_steps=_median([a[-1][0] + 1 - b[0][0] for a, b in between]),
         notes=tuple(notes),
+        lives=tuple(map(tuple, lives)),
+        stall_spans=tuple(stalls),
     )
 
 

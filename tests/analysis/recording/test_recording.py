@@ -123,11 +123,17 @@ def test_steps_that_are_slower_next_to_a_save_are_told(job):
     assert "+100 % (+100 to +100 %) longer" in finding.text
 
 
-@pytest.mark.parametrize(("slower", "expected"), [(2.0, ["slow host"]), (0.2, [])])
-def test_a_host_is_slow_only_where_it_is_clearly_so_in_most_saves(tmp_path, slower, expected):
+@pytest.mark.parametrize(
+    ("slower", "held", "expected"),
+    [(2.0, 0.0, ["slow host"]), (0.2, 0.0, []), (2.0, 0.25, ["slow host"]), (2.0, 2.0, [])],
+)
+def test_a_host_is_slow_only_where_its_own_writes_are_clearly_so_in_most_saves(
+    tmp_path, slower, held, expected
+):
     for host in range(3):
         job = Job(tmp_path, host=host, hosts=3).train()
-        job.saves_of(12, own=1.5 + slower * (host == 1)).write()
+        one = host == 1
+        job.saves_of(12, own=1.5 + slower * one, held=held * one).write()
     found = found_of(job)
     assert kinds(found) == expected
     if expected:

@@ -1,0 +1,382 @@
+"""Logs that a job has left without a recorder, as the lines of a recording.
+
+Orbax tells of its saves and loads by lines of absl, whatever stands before them, and
+`CheckpointManager` adds the statistics of each step, also as an entry of Cloud Logging. MaxText
+tells its steps. A log of ml-goodput-measurement has starts, steps and stalls. What a log does not
+say stays unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import itertools
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from orbax_bench_core.analysis.recording import Line, Recording, read_recording, recording_of
+from orbax_bench_core.errors import UserError, command
+from orbax_bench_core.files import place
+from orbax_bench_core.plan.goodput import JobLog, log_entries, log_of, log_text
+from orbax_bench_core.recorder import FORMAT, METADATA_WAIT
+
+_RECENT_S: Final = 60.0
+"""A log that was written so few seconds ago is that of a job that still runs."""
+_GIB: Final = {"Bytes": 2**-30, "KiB": 2**-20, "MiB": 2**-10, "GiB": 1, "TiB": 2**10, "PiB": 2**20}
+_COMMIT: Final = "/jax/checkpoint/write/async/commit_duration_sec"
+_ABSL: Final = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d\.\d+)")
+_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?")
+_OF_ORBAX: Final = re.compile(r"\[process=(\d+)\]((?:\s?\[[^\]]*\])*) ?(.*)")
+_STATISTICS: Final = re.compile(r"\{'step': .*'event_type': .*\}")
+_STEP: Final = re.compile(r"completed step: (\d+), seconds: (\d+\.\d+)")
+_RAISED: Final = re.compile(
+    r"(?:\d{4}-\S+ )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Timeout))\b:? ?(.*)"
+)
+_PATTERNS: Final = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in {
+        r"CheckpointManager created,.* root_directory=(\S*?):? ": "_created",
+        r"Saving checkpoint at step (\d+)": "_saving",
+        r"Started (save|load) checkpoint @ (.+)\.$": "_started",
+        r"Finished blocking save in (\d+\.\d+) seconds": "_blocked",
+        r"Finished (save|load).* in (\d+\.\d+) seconds @ (.+)$": "_finished",
+        r"\d+ Handler Commit operations completed. Time taken: (\d+\.\d+)s": "_wrote",
+        r"Wrote \d+ array_metadata": "_metadata",
+        r"(?:Raw )?(\S+/worker)/io/(requested|raw) throughput: .*\(total gbytes: (\d+(?:\.\d+)?) "
+        r"(\w+)\) \(time elapsed: ([\d.e-]+) s\) \(per-host\)$": "_transferred",
+        r"Background save thread done. Time taken: (\d+\.\d+)s": "_done",
+        r"Failed to run .* directory: (.+)$": "_failed",
+        r"Save Finalize thread .* failed": "_told",
+    }.items()
+)
+"""Messages of Orbax, and the methods of `_Log` that take them."""
+_MESSAGES: Final = ("textPayload", "message", "msg", "log")
+"""Keys of an entry of JSON whose text is a line of a log."""
+_MOMENTS: Final = ("timestamp", "time", "receiveTimestamp")
+
+_NOTHING: Final = (
+    "has no line of Orbax about a save or load, such as `[process=0] [async] Started save "
+    "checkpoint @ ...`, and no step of ml-goodput-measurement. absl prints the former after "
+    f"`logging.set_verbosity(logging.INFO)`; `{command('record', '-o', 'DIR')} -- python train.py` "
+    "needs no log"
+)
+
+
+def read_job(path: str, *, now: float | None = None) -> Recording:
+    """Reads a recorded job from its directory, or what a log says of a job from a file.
+
+    Args:
+        path: The directory of a recording or the file of a log, local or `gs://`; the latter also
+            compressed by gzip.
+        now: Seconds since the epoch; by default those of this clock.
+
+    Raises:
+        UserError: It is neither.
+    """
+    file = place(path)
+    if not file.is_file():
+        return read_recording(path, now=now)
+    now = time.time() if now is None else now
+    written = float(file.stat().mtime or 0.0)
+    text = log_text(path)
+    since = -math.inf if now - written < _RECENT_S else math.inf
+    if '"step_start_time"' in text:
+        entries = list(log_entries(text, path))
+        told = log_of(entries, file=path)
+        starts = _of_goodput(told, entries)
+        return recording_of(path, starts, notes=told.notes, kind="goodput", since=since)
+    log = _Log(datetime.datetime.fromtimestamp(written or now, datetime.UTC).year)
+    for moment, line in _lines(text):
+        log.take(moment, line)
+    if not log.has_operations:
+        raise UserError(f"{path} {_NOTHING}")
+    return recording_of(path, log.starts(), notes=log.notes(), kind="log", since=since)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the lines of a log, each with the moment that an entry of JSON around it has."""
+    entries: Iterable[Any] = ()
+    if text.lstrip()[:1] == "[" and '"timestamp"' in text:
+        try:
+            entries = json.loads(text)  # as `gcloud logging read --format=json` prints it
+        except (ValueError, RecursionError):
+            entries = ()
+    found: list[tuple[str, str]] = []
+    for line in entries or text.splitlines():
+        entry = line
+        if isinstance(line, str) and line.lstrip()[:1] == "{":
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                entry = line
+        if not isinstance(entry, dict):
+            found.append(("", str(entry)))
+            continue
+        inner = entry.get("jsonPayload")
+        inner = inner if isinstance(inner, dict) else entry
+        moment = next((str(entry[key]) for key in _MOMENTS if key in entry), "")
+        said = next((str(of[key]) for of in (inner, entry) for key in _MESSAGES if key in of), "")
+        said = repr(_in_order(inner)) if "event_type" in inner and not said else said
+        found += [(moment, each) for each in said.splitlines()]
+    if found and found[0][0] > found[-1][0]:
+        found.reverse()  # Cloud Logging gives the newest first
+    yield from found
+
+
+def _in_order(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {"step": entry.get("step"), "event_type": entry["event_type"], **entry}
+
+
+class _Start:
+    """What a log says of one start of a process."""
+
+    def __init__(self, host: int) -> None:
+        self.host = host
+        self.operations: list[dict[str, Any]] = []
+        self.others: list[dict[str, Any]] = []  # lines of steps and failures
+        self.roots: set[str] = set()  # directories of its managers
+        self.step: int | None = None  # of the save that begins next
+        self.told = 0  # saves that have ended, whose thread will say so as well
+        self.first = self.last = 0.0
+
+    def open(self, path: str = "") -> dict[str, Any] | None:
+        """Returns the first save that has not ended, or that on a path."""
+        going = (one for one in self.operations if one["state"] == "open" and one["what"] == "save")
+        return next((one for one in going if path in ("", one["path"])), None)
+
+
+class _Log:
+    """The lines of a log, by process."""
+
+    def __init__(self, year: int) -> None:
+        """Takes the year of the lines, which absl does not say."""
+        self._year = year
+        self._by_process: dict[int, list[_Start]] = {}
+        self._failing: dict[str, Any] | None = None  # the failure whose traceback follows
+
+    @property
+    def has_operations(self) -> bool:
+        """Whether any save or load is in it."""
+        return any(one.operations for starts in self._by_process.values() for one in starts)
+
+    def take(self, moment: str, line: str) -> None:
+        """Takes the next line."""
+        if (said := _OF_ORBAX.search(line)) is not None:
+            t = self._time(moment or line[: said.start()])
+            host = int(said[1])
+            start = self._by_process.setdefault(host, [_Start(host)])[-1]
+            start.first, start.last = start.first or t, t or start.last
+            self._failing = None
+            for pattern, name in _PATTERNS:
+                if (found := pattern.match(said[3])) is not None:
+                    getattr(self, name)(start, t, said[2], *found.groups())
+                    return
+        elif self._failing is not None and (raised := _RAISED.match(line)) is not None:
+            self._failing |= {"error": raised[1], "message": raised[2][:500]}
+        elif (step := _STEP.search(line)) is not None and self._by_process:
+            self._stepped(self._time(moment or line[: step.start()]), int(step[1]), float(step[2]))
+        elif (given := _STATISTICS.search(line)) is not None:
+            try:
+                self._statistics(ast.literal_eval(given[0]))
+            except (ValueError, SyntaxError, TypeError):
+                return
+
+    def starts(self) -> list[dict[int, list[Line]]]:
+        """Returns the lines of each start, by process."""
+        hosts = max(self._by_process, default=0) + 1
+        found: list[dict[int, list[Line]]] = []
+        for host, starts in sorted(self._by_process.items()):
+            for number, start in enumerate(starts):
+                found += [{}] if number == len(found) else []
+                found[number][host] = list(_as_lines(start, host, hosts))
+        return found
+
+    def notes(self) -> Iterator[str]:
+        """Yields how far the times of saves are known."""
+        every = itertools.chain.from_iterable(self._by_process.values())
+        saves = [one for start in every for one in start.operations if one["what"] == "save"]
+        if rest := sum("told" not in one and one["background"] for one in saves):
+            yield (
+                f"saves without the statistics of a CheckpointManager: {rest}. What they block is "
+                "what Orbax calls their blocking part, to 10 ms"
+            )
+
+    def _time(self, before: str) -> float:
+        """Returns the seconds since the epoch that stand before a message; 0 if none do."""
+        if (iso := _ISO.search(before)) is not None:
+            moment = datetime.datetime.fromisoformat(iso[0].replace(",", "."))
+            return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+        if (absl := _ABSL.search(before)) is None:
+            return 0.0
+        month, day, hour, minute = map(int, absl.groups()[:4])
+        try:
+            begin = datetime.datetime(self._year, month, day, hour, minute, tzinfo=datetime.UTC)
+        except ValueError:
+            return 0.0
+        return begin.timestamp() + float(absl[5])
+
+    def _created(self, start: _Start, t: float, _: str, root: str) -> None:
+        if root in start.roots:  # the same manager again: the job has begun again
+            start = _Start(start.host)
+            start.first = start.last = t
+            self._by_process[start.host].append(start)
+        start.roots.add(root)
+
+    def _saving(self, start: _Start, _: float, __: str, step: str) -> None:
+        start.step = int(step)
+
+    def _started(self, start: _Start, t: float, tags: str, what: str, path: str) -> None:
+        one = {"id": len(start.operations), "what": what, "path": path, "t": t, "state": "open"}
+        one |= {"background": "[async]" in tags, "events": {}}
+        one |= {"step": start.step} if what == "save" else {}
+        start.step = None
+        start.operations.append(one)
+
+    def _blocked(self, start: _Start, _: float, __: str, took: str) -> None:
+        one = start.open()
+        if one is not None and one["background"]:
+            one.setdefault("call_s", float(took))
+
+    def _finished(self, start: _Start, t: float, _: str, what: str, took: str, path: str) -> None:
+        for one in start.operations:
+            if (one["what"], one["path"], one["state"]) == (what, path, "open"):
+                one |= {"state": "committed", "total_s": float(took), "ended": t}
+                start.told += one["background"]
+                if not one["background"]:
+                    one.setdefault("call_s", float(took))
+
+    def _wrote(self, start: _Start, t: float, _: str, took: str) -> None:
+        if t:  # without times nothing tells how much of it is waiting
+            self._event(start, _COMMIT, float(took))
+
+    def _metadata(self, start: _Start, t: float, _: object) -> None:
+        if (one := start.open()) is not None:
+            one["metadata"] = t
+
+    def _transferred(
+        self, start: _Start, t: float, _: str, of: str, kind: str, size: str, unit: str, s: str
+    ) -> None:
+        self._event(start, f"{of}/io/{kind}/gbytes", float(size) * _GIB.get(unit, 0.0))
+        one = start.open()
+        if kind != "requested" or one is None or "/write/" not in of or not t:
+            return
+        self._event(start, f"{of}/total_duration_secs", float(s))
+        # Until its metadata were written, this host may have waited for the primary one.
+        held = one.get("metadata", t) - (t - float(s))
+        self._event(start, METADATA_WAIT, min(max(0.0, held), float(s)))
+
+    def _event(self, start: _Start, name: str, value: float) -> None:
+        if (one := start.open()) is not None:
+            count, total, *_ = one["events"].get(name, (0, 0.0))
+            one["events"][name] = (count + 1, total + value, value, "")
+
+    def _done(self, start: _Start, t: float, _: str, took: str) -> None:
+        """Ends a save on a host other than the primary one, which says it twice."""
+        start.told, is_known = max(0, start.told - 1), start.told > 0
+        one = None if is_known else start.open()
+        if one is not None and one["background"]:
+            total = one.get("call_s", 0.0) + float(took)
+            one |= {"state": "committed", "total_s": total, "ended": t}
+
+    def _failed(self, start: _Start, t: float, _: str, path: str) -> None:
+        one = start.open(path)
+        if one is not None:
+            one |= {"state": "failed", "ended": t}
+            said = {"id": one["id"], "what": "save", "step": one["step"]}
+            self._failing = {"line": "failed", "where": "background", "t": t, **said}
+            start.others.append(self._failing)
+
+    def _told(self, start: _Start, t: float, _: object) -> None:
+        failed = [line for line in start.others if line["line"] == "failed"]
+        if failed:
+            start.others.append({**failed[-1], "line": "surfaced", "where": "", "t": t})
+
+    def _stepped(self, t: float, number: int, seconds: float) -> None:
+        start = self._by_process[min(self._by_process)][-1]
+        known = [line for line in start.others[-1:] if line["line"] == "steps"]
+        if t and not (known and known[0]["n"] >= number):  # every host may print it
+            step = {"line": "steps", "n": number, "t": t - seconds, "s": [seconds]}
+            start.others.append(step)
+            start.first, start.last = start.first or t - seconds, t
+
+    def _statistics(self, given: Mapping[str, Any]) -> None:
+        """Adds the statistics of a step to the first process whose operation lacks them."""
+        what = "save" if given["event_type"] == "save" else "load"
+        known = _of_statistics(given)
+        for starts in self._by_process.values():
+            same = (
+                one
+                for one in reversed(starts[-1].operations)
+                if one["what"] == what and one.get("step") in (None, given["step"])
+            )
+            one = next(same, None)
+            if one is not None and "told" not in one:
+                one |= known | {"t": one["t"] or known["t"], "told": True}
+                return
+
+
+def _of_statistics(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keys of a line that the statistics of a step tell."""
+    if given["event_type"] != "save":
+        t, took = given["checkpoint_manager_start_time"], given["checkpoint_manager_duration_secs"]
+        return {"t": float(t), "call_s": float(took)}
+    # A wait that the job asked for itself is booked on its next save.
+    within = given["checkpointer_blocking_start_time"] - given["wait_for_prev_start_time"]
+    waited = min(float(given["wait_for_prev_duration_secs"]), max(0.0, float(within)))
+    t, took = (
+        given[f"checkpoint_manager_blocking_{end}"] for end in ("start_time", "duration_secs")
+    )
+    return {"t": float(t), "call_s": float(took), "waited_s": waited}
+
+
+def _as_lines(start: _Start, host: int, hosts: int) -> Iterator[Line]:
+    """Yields the lines of a recording of one process."""
+    rows = [{"line": "life", "format": FORMAT, "t": start.first, "host": host, "hosts": hosts}]
+    saves = [one for one in start.operations if one["what"] == "save"]
+    for one in start.operations:
+        rows.append({"line": "begin", **one, "state": "open"})
+        later = [save["t"] for save in saves if one["what"] == "save" and save["id"] > one["id"]]
+        if one["state"] != "open":
+            rows.append({"line": "end", **one})
+        elif later:  # Orbax begins no save before the one before it has ended
+            rows.append({**one, "line": "failed", "t": later[0], "where": "background"})
+    rows += [*start.others, {"line": "alive", "t": start.last}]
+    for row in rows:
+        yield Line.model_validate(row)
+
+
+def _of_goodput(log: JobLog, entries: Iterable[Mapping[str, Any]]) -> list[dict[int, list[Line]]]:
+    """Returns the starts of a job from a log of ml-goodput-measurement.
+
+    Where Orbax has logged the statistics of its saves there, these are the saves, and else stalls.
+    """
+    told = [_of_statistics(e) | e for e in entries if e.get("event_type") == "save"]
+    saves = [
+        {
+            **{key: one[key] for key in ("t", "call_s", "waited_s", "step")},
+            "path": f"{one['directory']}/{one['step']}",
+            "background": not one["synchronous"],
+            "state": "committed" if one["synchronous"] else "unknown",
+        }
+        for one in told
+    ] or [{"t": t, "call_s": end - t, "state": "unknown"} for t, end in log.stall_spans]
+    found: list[dict[int, list[Line]]] = []
+    ends = [life[0][1] for life in log.lives[1:]]
+    for life, until in zip(log.lives, [*ends, float("inf")], strict=True):
+        start = _Start(0)
+        start.first, start.last = life[0][1], life[-1][1]
+        start.others = [
+            {"line": "steps", "n": number, "t": t, "s": [after - t]}
+            for (number, t), (_, after) in itertools.pairwise(life)
+        ]
+        start.operations = [
+            {"id": number, "what": "save", **save}
+            for number, save in enumerate(sorted(saves, key=lambda save: save["t"]))
+            if (save["t"] < until) and (save["t"] >= start.first or not found)
+        ]
+        found.append({0: list(_as_lines(start, 0, 1))})
+    return found
