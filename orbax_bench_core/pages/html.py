@@ -26,7 +26,7 @@ def to_html(document: el.Document) -> str:
     answer = document.headline
     word, text = answer.said.removesuffix(answer.text), inline(answer.text)
     h1 = f'<span class="{answer.role}">{inline(word.strip())}</span> {text}' if word else text
-    body = f'<p class="dim">{inline(document.about)}</p>\n<h1>{h1}</h1>\n{_joined(document.all)}'
+    body = f'<p class="dim about">{inline(document.about)}</p>\n<h1>{h1}</h1>\n{_joined(document.all)}'
     page = _template().replace("{{title}}", escaped(f"{answer.said} {document.about}"))
     return page.replace("{{body}}", body)
 
