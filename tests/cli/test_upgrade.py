@@ -92,8 +92,8 @@ def test_a_regression_is_followed_by_the_search_for_the_release(upgrade, tmp_pat
 
 def test_it_says_beforehand_how_long_that_takes(upgrade):
     said = upgrade("--from", "0.11.32", "--to", "0.12.8").out
-    assert "upgrade: 2 points, up to 60 operations per arm" in said
-    assert "About 1 to 15 minutes for checkpoints of some MiB" in said
+    assert "2 points, up to 60 operations per side" in said
+    assert "About 1 to 15 minutes with some MiB" in said
     assert "First 2 environments to install, once: a minute or two" in said
 
 
