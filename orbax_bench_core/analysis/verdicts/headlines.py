@@ -214,7 +214,8 @@ def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
     several, parts = len(points) > 1, []
     faster = [pair for pair in every if pair[1].verdict.faster]
     if faster and not several:
-        first, *also = sorted((each for _, each in faster), key=lambda each: each.verdict.ratio or 1)
+        gains = [each for _, each in faster]
+        first, *also = sorted(gains, key=lambda each: each.verdict.ratio or 1)
         parts.append(f"{spoken(first.operation)} are faster: {_numbers(first)}")
         parts += [f"{_names(also)} are faster too"] if also else []
         every = [pair for pair in every if pair not in faster]
@@ -224,8 +225,8 @@ def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
         of = f" in {len(points)} points" if several else ""
         where = f" of {short_names(points)[point.point_id]}" if several else ""
         alone = len(every) == 1
-        at = _changed(nearest) if alone else f"; closest to that: {spoken(nearest.operation)}{where}"
-        at += "" if alone else f", {_numbers(nearest)}"
+        name = f"{spoken(nearest.operation)}{where}"
+        at = _changed(nearest) if alone else f"; closest to that: {name}, {_numbers(nearest)}"
         parts.append(f"{_names(operations)} are not slower by {_bounds(operations, gate)}{of}{at}")
     if faster and several:
         gained = len({point.point_id for point, _ in faster})
