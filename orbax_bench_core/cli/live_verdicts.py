@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -20,6 +21,9 @@ from orbax_bench_core.pages import change, count
 from orbax_bench_core.records import Repeat
 from orbax_bench_core.steps import PairJudged
 from orbax_bench_core.sweep import Pair, PairDesign
+
+_FEW: Final = 5
+"""Points that the answer has in one screen, so that a terminal needs no line of each before."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -83,7 +87,9 @@ class LiveVerdicts(ProgressView):
                 self._tell(line)
 
     def _tell(self, line: _Line) -> None:
-        """Prints the result of a point: one row of a terminal, where the answer has it whole."""
+        """Prints the result of a point: in a log whole, on a terminal as one row if it has many."""
+        if self._console.is_terminal and len(self._lines) <= _FEW and not self._verbose:
+            return
         text = _whole(line, self._gate)
         if self._console.is_terminal:
             text.truncate(self._console.width, overflow="ellipsis")

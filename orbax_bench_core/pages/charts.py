@@ -19,10 +19,9 @@ _TICK = 30
 
 def to_svg(chart: Chart) -> str:
     """Returns a chart as a `figure` of HTML; who cannot see it is told what it says."""
-    grid = "".join(
-        [f'<path class="grid" d="M{10 * at:.0f} 0V{_SIDE}"/>' for at, _ in chart.x.ticks]
-        + [f'<path class="grid" d="M0 {_SIDE - 10 * at:.0f}H{_SIDE}"/>' for at, _ in chart.y.ticks]
-    )
+    lines = [f"M{10 * at:.0f} 0V{_SIDE}" for at, _ in chart.x.ticks]
+    lines += [f"M0 {_SIDE - 10 * at:.0f}H{_SIDE}" for at, _ in chart.y.ticks]
+    grid = f'<path class="grid" d="{"".join(lines)}"/>' if lines else ""
     drawn = (
         f'<svg viewBox="0 0 {_SIDE} {_SIDE}" preserveAspectRatio="none" aria-hidden="true">'
         f"{grid}{_marks(chart)}</svg>"

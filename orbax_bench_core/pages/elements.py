@@ -173,9 +173,9 @@ class Document:
 
     @property
     def all(self) -> tuple[Element, ...]:
-        """What stands below the headline of a page."""
-        now = Section("What now", () if self.following is None else (self.following,))
-        return (*self.summary, now, *self.details)
+        """What stands below the headline of a page: what to do first, as screens are small."""
+        now = () if self.following is None else (self.following,)
+        return (*now, *self.summary, *self.details)
 
 
 _LOOKS_ALIKE: Final = "\u02cb"

@@ -14,6 +14,8 @@ from orbax_bench_core.pages.escaping import escaped, inline
 
 _RELATIVE: Final = re.compile(r"(?![a-z][a-z0-9+.-]*:)[^/\\]", re.IGNORECASE)
 """Addresses that are linked to: those of files next to the page."""
+_SHORT: Final = {"number": "n"}
+"""Classes by what they stand for: of hundreds of cells a long one is a tenth of the page."""
 _FEWEST_STACKED: Final = 3
 """Columns from which on a phone shows each row of a table as lines of its own."""
 
@@ -26,7 +28,8 @@ def to_html(document: el.Document) -> str:
     answer = document.headline
     word, text = answer.said.removesuffix(answer.text), inline(answer.text)
     h1 = f'<span class="{answer.role}">{inline(word.strip())}</span> {text}' if word else text
-    body = f'<p class="dim">{inline(document.about)}</p>\n<h1>{h1}</h1>\n{_joined(document.all)}'
+    about = f'<p class="dim about">{inline(document.about)}</p>'
+    body = f"{about}\n<h1>{h1}</h1>\n{_joined(document.all)}"
     page = _template().replace("{{title}}", escaped(f"{answer.said} {document.about}"))
     return page.replace("{{body}}", body)
 
@@ -64,7 +67,8 @@ def _joined(elements: Iterable[el.Element]) -> str:
 
 def _table(table: el.Table) -> str:
     heads = "".join(
-        f'<th scope="col" class="{c.kind}">{inline(c.heading)}</th>' for c in table.columns
+        f"<th scope=col{_looks(column.kind)}>{inline(column.heading)}</th>"
+        for column in table.columns
     )
     bodies, group = [], ""
     choices = _choices(table)
@@ -125,8 +129,15 @@ def _cell(column: el.Column, given: str | el.Cell, place: int) -> str:
         text = to_small_svg(cell.chart)
     if _RELATIVE.match(cell.href):
         text = f'<a href="{html.escape(cell.href)}">{text}</a>'
-    looks = f'class="{column.kind}{"" if cell.role == "plain" else f" {cell.role}"}"'
+    looks = _looks(column.kind, cell.role)
     if not place:
         named = f' data-of="{escaped(column.heading)}"' if column.kind == "number" else ""
-        return f'<th scope="row" {looks}{named}>{text}</th>'
-    return f'<td {looks} data-of="{escaped(column.heading)}">{text}</td>'
+        return f"<th scope=row{looks}{named}>{text}</th>"
+    return f'<td{looks} data-of="{escaped(column.heading)}">{text}</td>'
+
+
+def _looks(*names: str) -> str:
+    """Returns the class of a cell; empty where the style sheet has nothing for it."""
+    known = [_SHORT.get(name, name) for name in names if name not in ("text", "plain")]
+    said = " ".join(known)
+    return f' class="{said}"' if len(known) > 1 else f" class={said}" if known else ""

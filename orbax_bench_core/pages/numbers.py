@@ -37,10 +37,10 @@ def percent(ratio: float | None) -> str:
 def change(ratio: float, low: float | None = None, high: float | None = None) -> str:
     """Returns by how much a ratio differs from 1, with its interval: `+5 % (-8 to +16 %)`.
 
-    Beyond threefold it is a ratio, such as `3.4x`.
+    Beyond threefold it is a ratio, such as `3.4x`, as it is below 2 %, whose digits would be lost.
     """
     ends = [end for end in (low, high) if end is not None and math.isfinite(end) and end > 0]
-    if not all(1 / 3 < each < 3 for each in (ratio, *ends)):
+    if not all(0.02 <= each < 3 for each in (ratio, *ends)):
         said, between = f"{digits(ratio)}x", [digits(end) for end in ends]
         unit = "x"
     else:

@@ -143,9 +143,8 @@ class Comparison(Experiment):
         info, pairs = session.info, session.pairs
         looks = (info.designs[pair.id].looks(info.gate)[-1] for pair in pairs)
         most = max([*looks, *info.more.values()], default=0)
-        yield f"{info.suite_name}: {count(len(pairs), 'point')}, up to {most} operations per arm"
-        yield f"  baseline:  {info.baseline}"
-        yield f"  candidate: {info.candidate}"
+        sides, points = f"{info.candidate} against {info.baseline}", count(len(pairs), "point")
+        yield f"{info.suite_name}: {sides}, {points}, up to {most} operations per side"
         if self._told:
             yield from (f"  {line}" for line in self._told[:_MOST_TOLD])
             if len(self._told) > _MOST_TOLD:
@@ -157,8 +156,8 @@ class Comparison(Experiment):
             yield noise.forecast(pairs, info.gate, self.passport, str(session.directory.root))
         elif (usual := noise.usual_minutes(pairs, info.gate, info.designs)) is not None:
             yield (
-                f"About {usual[0]:.0f} to {usual[1]:.0f} minutes for checkpoints of some MiB; "
-                "`orbax-bench calibrate` learns what it takes here"
+                f"About {usual[0]:.0f} to {usual[1]:.0f} minutes with some MiB; "
+                "`orbax-bench calibrate` learns it for this place"
             )
 
     def measure(self, session: Session, *, lock: bool) -> None:

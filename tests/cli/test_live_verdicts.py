@@ -21,7 +21,7 @@ GATE = GateConfig(looks=(10, 20))
 
 @pytest.fixture(scope="module")
 def points(make_point):
-    return [make_point(options={"a": a}, label=f"a={a}") for a in range(3)]
+    return [make_point(options={"a": a}, label=f"a={a}") for a in range(6)]
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_a_log_gets_a_line_every_30_s_with_what_the_last_look_found(log, points,
     look = PairJudged(verdict=judge(0, undecided(low=0.95, high=1.17, operations=10), blocks=5))
     now = f"baseline, block 0, operation 4 of 4 {points[0].name}"
     first, second, _ = log(*[begins] * 3, look, *[begins] * 2, step_s=10).splitlines()
-    assert first == f"0/3 points done: first look after 10 operations of each arm; {now}"
-    assert second == f"0/3 points done: saves +6 % (-5 to +17 %); {now}"
+    assert first == f"0/6 points done: first look after 10 operations of each arm; {now}"
+    assert second == f"0/6 points done: saves +6 % (-5 to +17 %); {now}"
 
 
 def test_a_failed_point_says_why(log, judge, undecided):
@@ -148,7 +148,7 @@ def test_a_terminal_shows_what_runs_now(terminal, points, make_record):
         live._bar.refresh()
 
     text = terminal(happen)
-    known = "0/3 points done ━━━━━━━━━━━━ first look after 10 operations of each arm; "
+    known = "0/6 points done ━━━━━━━━━━━━ first look after 10 operations of each arm; "
     assert f"{known}baseline, warm-up {points[1].name}" in text
     assert f"{known}candidate, block 2, operation 4 of 4 {points[1].name}" in text
 
@@ -159,6 +159,11 @@ def test_a_point_with_its_verdict_leaves_its_line(terminal, judge, make_operatio
         lambda live: live(PairJudged(verdict=judge(0, make_operation("save", word, 1.0))))
     )
     assert [line.split()[1] for line in kept(text)] == [word]
+
+
+def test_of_few_points_a_terminal_keeps_no_line_as_the_answer_follows(terminal, judge, points):
+    judged = PairJudged(verdict=judge(0))
+    assert not kept(terminal(lambda live: live(judged), points=points[:5]))
 
 
 def test_a_look_on_a_terminal_is_no_line_until_the_end(terminal, judge, undecided):

@@ -43,7 +43,13 @@ def index(monkeypatch):
 
 
 @pytest.fixture
-def compared(monkeypatch):
+def judged():
+    """The verdicts of what is not measured; a test may put others into the list."""
+    return [build_report(build_point("p", build_operation("save", "REGRESSION", 1.3)))]
+
+
+@pytest.fixture
+def compared(monkeypatch, judged):
     """Compares nothing; returns the suites that would be compared, and where."""
     found = []
 
@@ -51,7 +57,7 @@ def compared(monkeypatch):
         found.append((session.suite.suite, str(session.directory.root)))
 
     def conclude(self, run):
-        self.verdicts = build_report(build_point("p", build_operation("save", "REGRESSION", 1.3)))
+        self.verdicts = judged[-1]
         self.show(self.told(verdicts_document(self.verdicts, str(run.root)), run))
         return Conclusion(outcome=self.verdicts.outcome, verdicts=self.verdicts)
 
@@ -90,10 +96,21 @@ def test_a_regression_is_followed_by_the_search_for_the_release(upgrade, tmp_pat
     assert words == [*known, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8-bisect")]
 
 
+def test_what_is_unfinished_goes_on_by_upgrade_as_there_is_no_file_of_its_suite(
+    upgrade, judged, tmp_path
+):
+    open_ = build_point("p", build_operation("save", "INCONCLUSIVE", 1.1), next_look=40)
+    judged.append(build_report(open_, suite_file="upgrade.yaml"))
+    said = upgrade("--from", "0.11.32", "--to", "0.12.8", "--with", "jax==0.10.2").out
+    assert_accepted(said)
+    both = ["upgrade", "--from", "0.11.32", "--to", "0.12.8", "--with", "jax==0.10.2"]
+    assert next_command(said) == [*both, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8")]
+
+
 def test_it_says_beforehand_how_long_that_takes(upgrade):
     said = upgrade("--from", "0.11.32", "--to", "0.12.8").out
-    assert "upgrade: 2 points, up to 60 operations per arm" in said
-    assert "About 1 to 15 minutes for checkpoints of some MiB" in said
+    assert "2 points, up to 60 operations per side" in said
+    assert "About 1 to 15 minutes with some MiB" in said
     assert "First 2 environments to install, once: a minute or two" in said
 
 

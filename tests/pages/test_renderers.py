@@ -157,6 +157,9 @@ def test_marks_are_where_their_values_are():
         ((1.1, 1.05, float("inf")), "+10 % (at least +5 %)"),
         ((1.1,), "+10 %"),
         ((4.2, 2.5, 5.5), "4.2x (2.5 to 5.5x)"),
+        ((0.2, 0.1, 0.3), "-80 % (-90 to -70 %)"),
+        ((1.1, 0.2, 3.4), "1.1x (0.2 to 3.4x)"),
+        ((0.0042,), "0.0042x"),
     ],
 )
 def test_a_change_is_in_percent_and_beyond_threefold_a_ratio(ratio, text):

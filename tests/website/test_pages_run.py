@@ -47,9 +47,9 @@ def test_the_commands_on_verdicts(place):
     assert "calibrate" in calibrate
     assert "--passport" in foretold
     skipped = re.compile(r" bisect | --aa").search
-    tomorrow = "orbax-bench ab suite.yaml -o tomorrow --candidate use_compression=false"
+    tomorrow = "orbax-bench ab suite.yaml -o tomorrow --candidate async_enabled=false"
     for command in [tomorrow, *(one for one in commands if not skipped(one))]:
-        scripted = command.replace("use_compression=false", "load_s=0.0201")
+        scripted = command.replace("async_enabled=false", "load_s=0.0201")
         code, said = run(place, scripted)
         assert code == (4 if "--rule" in command else 0), (command, said)
     assert (place / "results" / "verdicts.html").exists()

@@ -85,7 +85,7 @@ def answer_of(case: model.Case, best: model.Best) -> pages.Callout:
     if found.default_point in ties and found.default_point != found.point_id:
         gain = ", and Orbax's defaults tie with it"
     return pages.Callout(
-        "TIE", f"{tied}; {chosen} took {took}{gain}; {to_decide(found.confidence)}", "unsure"
+        "TIE", f"{tied}; take {chosen}, {took}{gain}; {to_decide(found.confidence)}", "unsure"
     )
 
 

@@ -124,7 +124,10 @@ def details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[p
         if at < FEW or point.word == "REGRESSION"
     ]
     yield pages.Details("All times, in the order measured", tuple(drawn))
-    yield pages.Details("Exact numbers, by their names in verdicts.json", tuple(_exact(points)))
+    # All numbers of many points would be most of the page; they are in the file in any case.
+    of = f" of the {FEW} worst points" if len(points) > FEW else ""
+    exact = tuple(_exact(points[:FEW]))
+    yield pages.Details(f"Exact numbers{of}, by their names in verdicts.json", exact)
     measured = sum(len(point.metrics) for point in points)
     note = pages.Text(_METRICS_NOTE if measured else "", "dim")
     of_all = f"What differs most of {pages.count(measured, 'metric')}"

@@ -211,18 +211,27 @@ def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
     every = [(point, each) for point in points for each in primary(point)]
     if not every:
         return points[0].reason or "nothing was judged"
-    operations = [operation for _, operation in every]
-    point, nearest = min(every, key=lambda pair: _trouble(pair[1]))
-    of = f" in {len(points)} points" if len(points) > 1 else ""
-    where = f" of {short_names(points)[point.point_id]}" if len(points) > 1 else ""
-    alone = len(every) == 1
-    at = _changed(nearest) if alone else f"; closest to that: {spoken(nearest.operation)}{where}"
-    at += "" if alone else f", {_numbers(nearest)}"
-    unseen = not_looked_at(points)
-    return (
-        f"{_names(operations)} are not slower by {_bounds(operations, gate)}{of}{at}"
-        f"{f'; {unseen}' if unseen else ''}"
-    )
+    several, parts = len(points) > 1, []
+    faster = [pair for pair in every if pair[1].verdict.faster]
+    if faster and not several:
+        gains = [each for _, each in faster]
+        first, *also = sorted(gains, key=lambda each: each.verdict.ratio or 1)
+        parts.append(f"{spoken(first.operation)} are faster: {_numbers(first)}")
+        parts += [f"{_names(also)} are faster too"] if also else []
+        every = [pair for pair in every if pair not in faster]
+    if every:
+        operations = [operation for _, operation in every]
+        point, nearest = min(every, key=lambda pair: _trouble(pair[1]))
+        of = f" in {len(points)} points" if several else ""
+        where = f" of {short_names(points)[point.point_id]}" if several else ""
+        alone = len(every) == 1
+        name = f"{spoken(nearest.operation)}{where}"
+        at = _changed(nearest) if alone else f"; closest to that: {name}, {_numbers(nearest)}"
+        parts.append(f"{_names(operations)} are not slower by {_bounds(operations, gate)}{of}{at}")
+    if faster and several:
+        gained = len({point.point_id for point, _ in faster})
+        parts.append(f"{gained} of them have something that is faster")
+    return "; ".join([*parts, *filter(None, [not_looked_at(points)])])
 
 
 def not_looked_at(points: Iterable[PointVerdict]) -> str:

@@ -82,8 +82,8 @@ def following(report: VerdictReport, place: str) -> pages.Code:
         )
     if report.word != "INCONCLUSIVE" or not open_ or not report.suite_file or report.exploratory:
         passed = report.word == "PASS" or report.is_study
-        why = "All times and metrics:" if passed else "What else differs, metric by metric:"
-        return pages.Code(details, why)
+        why = "Nothing has to be done" if passed else "Look into it before you ship"
+        return pages.Code(details, f"{why}. All times and metrics:")
     again = ("ab", report.suite_file, "-o", place)
     found = [going_on(point, report.gate) for point in open_]
     ways = {each.why for each in found}

@@ -355,17 +355,28 @@ class Upgrading(Comparison):
         super().measure(session, lock=lock)
 
     def told(self, document: pages.Document, run: RunDirectory) -> pages.Document:
-        """Names the releases, and the command that finds the first bad one of a REGRESSION."""
+        """Names the releases, and the command that finds the first bad one of a REGRESSION.
+
+        Where the comparison would go on by `ab`, it goes on by `upgrade`, which has the arms.
+        """
         releases = f"{PACKAGE} {self._old} and {self._new}, through {self._through}"
         following = document.following
+        both = [each for requirement in self.also for each in ("--with", requirement)]
         if self.verdicts is not None and self.verdicts.word == "REGRESSION":
             ends = ("--package", PACKAGE, "--good", self._old, "--bad", self._new)
-            both = (each for requirement in self.also for each in ("--with", requirement))
             place = f"{run.root}-bisect"
             following = pages.Code(
                 command("bisect", self._suite, *ends, *both, "-o", place),
                 "The first bad release between the two:",
             )
+        elif self.verdicts is not None and following is not None:
+            file, place = self.verdicts.suite_file, str(run.root)
+            own = ("--suite", self._suite) if self.own else ()
+            again = ("upgrade", *own, "--from", self._old, "--to", self._new, *both, "-o", place)
+            text = following.text.replace(command("ab", file, "-o", place), command(*again))
+            for_noise = command("calibrate", "--suite", self._suite)
+            text = text.replace(command("calibrate", "--suite", file), for_noise)
+            following = dataclasses.replace(following, text=text)
         summary = (*document.summary, pages.Text(releases, "dim"))
         return dataclasses.replace(document, summary=summary, following=following)
 

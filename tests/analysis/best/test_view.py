@@ -130,7 +130,7 @@ def test_the_headline_names_the_one_to_take_which_need_not_be_the_fastest(sweep,
     (case,) = found.cases
     assert case.ranking.places[0].point_id != case.recommendation.point_id
     assert case.recommendation.chosen_by == "size and defaults"
-    assert "use_compression=true` took" in document_of(found).headline.text
+    assert "take `use_ocdbt=true, use_compression=true`, 996 ms" in document_of(found).headline.text
     assert terminal(document_of(found)).splitlines()[1].startswith("take ")
 
 

@@ -127,6 +127,8 @@ def shapes(judged, make_verdicts, make_report, metrics):
     }
     alone = PairDesign(workers="one_per_arm", left_open=0.04)
     yield "storage", make_report(point(slow, storage=(trouble,), design=alone), not_alone=12)
+    quick = judged("save_blocking", ratio=0.2, verdict={"faster": True})
+    yield "faster", make_report(point(quick, fine))
     five = [point(judged("save", ratio=1 + n / 99), fine, name=f"s[a={n}]") for n in range(5)]
     yield "several", make_report(*five)
 
@@ -157,6 +159,10 @@ def test_a_headline_has_the_change_in_ms_and_what_is_unaffected(
     assert found["several"].startswith(
         "✓ PASS: saves and loads are not slower by 15 % or more in 5 points; closest to that: "
         "saves of a=4"
+    )
+    assert found["faster"] == (
+        "✓ PASS: blocking saves are faster: -80 % (-81 to -79 %), 1.5 s → 300 ms; loads are not "
+        "slower by 15 % or more: +4 % (+0 to +8 %), 1.51 → 1.56 s"
     )
     assert found["stalls"] == (
         "✗ REGRESSION: saves stall: 6 of 20 operations stalled, 1 of the baseline"
