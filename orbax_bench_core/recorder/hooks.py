@@ -78,7 +78,7 @@ class Hooks:
         self._listeners: list[tuple[Callable[[Any], None], Any]] = []
         self.lacking: list[str] = []  # names that this release of Orbax or JAX does not have
         self._hooks: dict[str, list[_Hook]] = collections.defaultdict(list)
-        ways = _calls(tracker, tick), _recorded(tracker), _waits(tracker)
+        ways = _calls(tracker, tick), _functions(tracker), _recorded(tracker), _waits(tracker)
         for hook in (*itertools.chain(*ways), _steps(tick), _commits(tracker)):
             self._hooks[hook.module].append(hook)
         wanted = {**dict.fromkeys(self._hooks, self._wrap_all), "jax.monitoring": self._listen}
@@ -201,6 +201,26 @@ def _calls(tracker: Tracker, tick: Tick) -> list[_Hook]:
             found.append(hook(_TRAINING, f"save{end}", "save", "step"))
             found.append(hook(_TRAINING, f"load{end}", "load", "step"))
     return found
+
+
+def _functions(tracker: Tracker) -> list[_Hook]:
+    """Returns the hooks on functions of v1, whose record of an operation lacks that they raised.
+
+    `load` is hooked where the recorder was there before a job took it from its module.
+    """
+
+    def hook(module: str, name: str, what: What) -> _Hook:
+        def before(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+            return _path(args[0] if args else kwargs["path"])
+
+        def after(path: str | None, _: tuple[Any, ...], error: BaseException | None) -> None:
+            if error is not None and path is not None:
+                tracker.raises(what, path, error)
+
+        return _Hook(f"{_V1}.{module}", "", name, before, after)
+
+    loads = (hook("loading.loading", name, "load") for name in ("load", "load_checkpointables"))
+    return [hook("saving.execution", "save_checkpointables_impl", "save"), *loads]
 
 
 def _recorded(tracker: Tracker) -> list[_Hook]:

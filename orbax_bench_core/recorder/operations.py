@@ -162,6 +162,8 @@ class Tracker:
             if outer.operation is None or outer.operation.blocked is None:
                 outer.waited += took
         is_own = own is not None and (own.ended is None or own.ended >= frame.begun)
+        if own is not None and is_own and not stack and error is not None:
+            self.raises(own.what, own.path, error)
         if stack or is_own or not self._thread.calls:
             return
         if took > _LEAST_WAIT_S:
@@ -187,6 +189,12 @@ class Tracker:
             self._add("failed", where="call", **said)
         else:
             self._add("surfaced", **said)
+
+    def raises(self, what: What, path: str, error: BaseException) -> None:
+        """Ends an operation whose function raised, unless a call around it says so."""
+        operation = None if self._thread.stack else self._find(what, path)
+        if operation is not None:
+            self._fails(operation, Frame(what, operation.step, operation.begun), error)
 
     # Orbax's checkpointers, and its record of operations.
 

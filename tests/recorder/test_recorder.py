@@ -116,6 +116,32 @@ def test_a_job_that_clears_the_listeners_is_recorded_by_its_calls(tmp_path):
     assert all(save.is_whole for save in saves)
 
 
+REFUSED = """
+import sys, numpy as np, orbax_bench_core
+{import_first}
+with orbax_bench_core.record({recording!r}):
+    from orbax.checkpoint import v1 as ocp
+    tree = dict(a=np.arange(64.0))
+    ocp.save({checkpoint!r}, tree)
+    for save in (ocp.save, ocp.save_async):
+        try:
+            print(save({checkpoint!r}, tree).result())
+        except ValueError:
+            pass
+    ocp.save_async({checkpoint!r} + "_more", tree).result()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("import_first", ["", "import orbax.checkpoint"])
+def test_a_save_of_v1_whose_call_raises_has_failed(tmp_path, import_first):
+    places = {"recording": str(tmp_path / "rec"), "checkpoint": str(tmp_path / "ck")}
+    run_python(REFUSED.format(**places, import_first=import_first))
+    saves = read_recording(str(tmp_path / "rec")).saves
+    assert [save.fate for save in saves] == ["committed", "failed", "failed", "committed"]
+    assert all("already exists" in save.error for save in saves[1:3])
+
+
 @pytest.mark.slow
 def test_a_fork_of_a_job_leaves_nothing(tmp_path):
     child = (
