@@ -206,7 +206,7 @@ def _calls(tracker: Tracker, tick: Tick) -> list[_Hook]:
 def _functions(tracker: Tracker) -> list[_Hook]:
     """Returns the hooks on functions of v1, whose record of an operation lacks that they raised.
 
-    `load` is hooked where the recorder was there before a job took it from its module.
+    These are behind `save` and `load`, which a job may have taken from their module before.
     """
 
     def hook(module: str, name: str, what: What) -> _Hook:
@@ -219,8 +219,8 @@ def _functions(tracker: Tracker) -> list[_Hook]:
 
         return _Hook(f"{_V1}.{module}", "", name, before, after)
 
-    loads = (hook("loading.loading", name, "load") for name in ("load", "load_checkpointables"))
-    return [hook("saving.execution", "save_checkpointables_impl", "save"), *loads]
+    saves = hook("saving.execution", "save_checkpointables_impl", "save")
+    return [saves, hook("loading.loading", "_load_impl", "load")]
 
 
 def _recorded(tracker: Tracker) -> list[_Hook]:
