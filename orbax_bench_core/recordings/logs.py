@@ -140,7 +140,7 @@ class _Start:
         self.others: list[dict[str, Any]] = []  # lines of steps and failures
         self.roots: set[str] = set()  # directories of its managers
         self.step: int | None = None  # of the save that begins next
-        self.told = 0  # saves that have ended, whose thread will say so as well
+        self.ended: list[dict[str, Any]] = []  # saves whose thread will say so as well
         self.first = self.last = 0.0
 
     def open(self, path: str = "") -> dict[str, Any] | None:
@@ -181,7 +181,8 @@ class _Log:
             self._stepped(self._time(moment or line[: step.start()]), int(step[1]), float(step[2]))
         elif (given := _STATISTICS.search(line)) is not None:
             try:
-                self._statistics(ast.literal_eval(given[0]))
+                said_at = self._time(moment or line[: given.start()])
+                self._statistics(said_at, ast.literal_eval(given[0]))
             except (ValueError, SyntaxError, TypeError):
                 return
 
@@ -236,17 +237,18 @@ class _Log:
         start.step = None
         start.operations.append(one)
 
-    def _blocked(self, start: _Start, _: float, __: str, took: str) -> None:
+    def _blocked(self, start: _Start, t: float, _: str, took: str) -> None:
         one = start.open()
-        if one is not None and one["background"]:
-            one.setdefault("call_s", float(took))
+        if one is not None and one["background"] and "told" not in one:
+            one |= {"call_s": float(took), "returned": t}
 
     def _finished(self, start: _Start, t: float, _: str, what: str, took: str, path: str) -> None:
         for one in start.operations:
             if (one["what"], one["path"], one["state"]) == (what, path, "open"):
                 one |= {"state": "committed", "total_s": float(took), "ended": t}
-                start.told += one["background"]
-                if not one["background"]:
+                if one["background"]:
+                    start.ended.append(one)
+                else:
                     one.setdefault("call_s", float(took))
 
     def _wrote(self, start: _Start, t: float, _: str, took: str) -> None:
@@ -275,12 +277,10 @@ class _Log:
             one["events"][name] = (count + 1, total + value, value, "")
 
     def _done(self, start: _Start, t: float, _: str, took: str) -> None:
-        """Ends a save on a host other than the primary one, which says it twice."""
-        start.told, is_known = max(0, start.told - 1), start.told > 0
-        one = None if is_known else start.open()
+        """Ends a save, which hosts other than the primary one say only so."""
+        one = start.ended.pop(0) if start.ended else start.open()
         if one is not None and one["background"]:
-            total = one.get("call_s", 0.0) + float(took)
-            one |= {"state": "committed", "total_s": total, "ended": t}
+            one |= {"state": "committed", "ended": t, "thread_s": float(took)}
 
     def _failed(self, start: _Start, t: float, _: str, path: str) -> None:
         one = start.open(path)
@@ -303,7 +303,7 @@ class _Log:
             start.others.append(step)
             start.first, start.last = start.first or t - seconds, t
 
-    def _statistics(self, given: Mapping[str, Any]) -> None:
+    def _statistics(self, t: float, given: Mapping[str, Any]) -> None:
         """Adds the statistics of a step to the first process whose operation lacks them."""
         what = "save" if given["event_type"] == "save" else "load"
         known = _of_statistics(given)
@@ -315,7 +315,7 @@ class _Log:
             )
             one = next(same, None)
             if one is not None and "told" not in one:
-                one |= known | {"t": one["t"] or known["t"], "told": True}
+                one |= known | {"t": one["t"] or known["t"], "told": True, "returned": t}
                 return
 
 
@@ -341,12 +341,25 @@ def _as_lines(start: _Start, host: int, hosts: int) -> Iterator[Line]:
         rows.append({"line": "begin", **one, "state": "open"})
         later = [save["t"] for save in saves if one["what"] == "save" and save["id"] > one["id"]]
         if one["state"] != "open":
-            rows.append({"line": "end", **one})
+            rows.append({"line": "end", **one, "total_s": _total_of(one)})
         elif later:  # Orbax begins no save before the one before it has ended
             rows.append({**one, "line": "failed", "t": later[0], "where": "background"})
     rows += [*start.others, {"line": "alive", "t": start.last}]
     for row in rows:
         yield Line.model_validate(row)
+
+
+def _total_of(one: Mapping[str, Any]) -> float | None:
+    """Returns the seconds from the begin of a call to the end of its background part.
+
+    What Orbax says itself leaves out the wait for the save before, depending on the release.
+    """
+    call_s = one.get("call_s")
+    if call_s is None or not one["background"]:
+        return one.get("total_s")
+    if one.get("returned") and one.get("ended"):
+        return float(call_s + max(0.0, one["ended"] - one["returned"]))
+    return call_s + one["thread_s"] if "thread_s" in one else one.get("total_s")
 
 
 def _of_goodput(log: JobLog, entries: Iterable[Mapping[str, Any]]) -> list[dict[int, list[Line]]]:
@@ -363,7 +376,10 @@ def _of_goodput(log: JobLog, entries: Iterable[Mapping[str, Any]]) -> list[dict[
             "state": "committed" if one["synchronous"] else "unknown",
         }
         for one in told
-    ] or [{"t": t, "call_s": end - t, "state": "unknown"} for t, end in log.stall_spans]
+    ] or [
+        {"t": t, "call_s": end - t, "background": False, "state": "unknown"}
+        for t, end in log.stall_spans
+    ]
     found: list[dict[int, list[Line]]] = []
     ends = [life[0][1] for life in log.lives[1:]]
     for life, until in zip(log.lives, [*ends, float("inf")], strict=True):

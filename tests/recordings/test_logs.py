@@ -79,6 +79,7 @@ def test_a_log_tells_what_the_recording_of_its_job_does(job, tmp_path, form):
             # Orbax's clock of a call lies within that around it; ours of the whole, to 10 ms, too.
             assert 0 < mine.first.call_s <= truth.first.call_s + 1e-3
             assert mine.first.waited_s <= truth.first.call_s
+            assert mine.first.total_s >= mine.first.call_s
             if form is without_times:
                 assert mine.first.own_s is None
                 continue
@@ -112,6 +113,7 @@ def test_statistics_of_orbax_in_a_log_of_goodput_are_its_saves(job, tmp_path):
         sum(each["checkpoint_manager_blocking_duration_secs"] for each in saves)
     )
     assert found.steps.count == len(steps) - 1
+    assert found.background is None
 
 
 def test_stalls_and_starts_of_a_log_of_goodput_are_told():
