@@ -4,6 +4,7 @@ import atexit
 import collections
 import contextlib
 import dataclasses
+import importlib
 import os
 import statistics
 import sys
@@ -87,6 +88,12 @@ class Recorder:
         self._hooks.set()
         os.register_at_fork(after_in_child=self._switch_off)
         atexit.register(self._finish)
+        register = getattr(threading, "_register_atexit", None)
+        if "://" in self.directory and register is not None:
+            # Clients of object stores need executors, which have ended when `atexit` comes; what
+            # is registered after theirs is called before.
+            importlib.import_module("concurrent.futures.thread")
+            register(self._finish_with_saves)
         self._thread.start()
 
     def _switch_off(self) -> None:
@@ -127,13 +134,22 @@ class Recorder:
         """Whether nothing more is recorded."""
         return self._closing.is_set() or self._pid != os.getpid()
 
+    def _finish_with_saves(self) -> None:
+        """Ends the recording after the saves that go on, for which Python waits as well."""
+        until = time.monotonic() + _CLOSE_S * self._rarely
+        while time.monotonic() < until and not self.is_closed:
+            if all(one.ended is not None for one in self._tracker.open):
+                break
+            time.sleep(_SAMPLE_S)
+        self._finish()
+
     def _finish(self) -> None:
         if self.is_closed:
             return
         self._closing.set()
         self._wake.set()
         with contextlib.suppress(Exception):
-            self._thread.join(_CLOSE_S)
+            self._thread.join(_CLOSE_S * self._rarely)
             self._hooks.remove()
             atexit.unregister(self._finish)
         self._guard.off = True
@@ -195,9 +211,9 @@ class Recorder:
             try:
                 self._write(now, last)
                 self._failing = False
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 - clients of object stores have their own
                 if not self._failing:
-                    log.warning("orbax-bench cannot record to %s yet: %s", self.directory, error)
+                    log.warning("orbax-bench cannot record to %s yet: %r", self.directory, error)
                 self._failing, self._write_at = True, now + _AGAIN_S
                 self._guard.note("write", error)
 

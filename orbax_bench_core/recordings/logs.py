@@ -9,6 +9,7 @@ say stays unknown.
 from __future__ import annotations
 
 import ast
+import contextlib
 import datetime
 import itertools
 import json
@@ -17,6 +18,8 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
+
+import pydantic
 
 from orbax_bench_core.analysis.recording import Line, Recording, read_recording, recording_of
 from orbax_bench_core.errors import UserError, command
@@ -30,7 +33,7 @@ _GIB: Final = {"Bytes": 2**-30, "KiB": 2**-20, "MiB": 2**-10, "GiB": 1, "TiB": 2
 _COMMIT: Final = "/jax/checkpoint/write/async/commit_duration_sec"
 _ABSL: Final = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d\.\d+)")
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?")
-_OF_ORBAX: Final = re.compile(r"\[process=(\d+)\]((?:\s?\[[^\]]*\])*) ?(.*)")
+_OF_ORBAX: Final = re.compile(r"\[process=(\d{1,5})\]((?:\s?\[[^\]]*\])*) ?(.*)")
 _STATISTICS: Final = re.compile(r"\{'step': .*'event_type': .*\}")
 _STEP: Final = re.compile(r"completed step: (\d+), seconds: (\d+\.\d+)")
 _RAISED: Final = re.compile(
@@ -42,12 +45,12 @@ _PATTERNS: Final = tuple(
         r"CheckpointManager created,.* root_directory=(\S*?):? ": "_created",
         r"Saving checkpoint at step (\d+)": "_saving",
         r"Started (save|load) checkpoint @ (.+)\.$": "_started",
-        r"Finished blocking save in (\d+\.\d+) seconds": "_blocked",
+        r"Finished blocking save in (\d+\.\d+) seconds.* @ (.+)\.$": "_blocked",
         r"Finished (save|load).* in (\d+\.\d+) seconds @ (.+)$": "_finished",
         r"\d+ Handler Commit operations completed. Time taken: (\d+\.\d+)s": "_wrote",
         r"Wrote \d+ array_metadata": "_metadata",
         r"(?:Raw )?(\S+/worker)/io/(requested|raw) throughput: .*\(total gbytes: (\d+(?:\.\d+)?) "
-        r"(\w+)\) \(time elapsed: ([\d.e-]+) s\) \(per-host\)$": "_transferred",
+        r"(\w+)\) \(time elapsed: (\d+(?:\.\d+)?(?:e-\d+)?) s\) \(per-host\)$": "_transferred",
         r"Background save thread done. Time taken: (\d+\.\d+)s": "_done",
         r"Failed to run .* directory: (.+)$": "_failed",
         r"Save Finalize thread .* failed": "_told",
@@ -56,6 +59,8 @@ _PATTERNS: Final = tuple(
 """Messages of Orbax, and the methods of `_Log` that take them."""
 _MESSAGES: Final = ("textPayload", "message", "msg", "log")
 """Keys of an entry of JSON whose text is a line of a log."""
+_INCOMPLETE: Final = (ValueError, SyntaxError, TypeError, LookupError)
+"""What is raised for statistics that lack something."""
 _MOMENTS: Final = ("timestamp", "time", "receiveTimestamp")
 
 _NOTHING: Final = (
@@ -82,14 +87,14 @@ def read_job(path: str, *, now: float | None = None) -> Recording:
         return read_recording(path, now=now)
     now = time.time() if now is None else now
     written = float(file.stat().mtime or 0.0)
-    text = log_text(path)
+    text = log_text(path, errors="replace")
     since = -math.inf if now - written < _RECENT_S else math.inf
-    if '"step_start_time"' in text:
+    if text.lstrip()[:1] in ("{", "[") and '"step_start_time"' in text:
         entries = list(log_entries(text, path))
         told = log_of(entries, file=path)
         starts = _of_goodput(told, entries)
         return recording_of(path, starts, notes=told.notes, kind="goodput", since=since)
-    log = _Log(datetime.datetime.fromtimestamp(written or now, datetime.UTC).year)
+    log = _Log(written or now)
     for moment, line in _lines(text):
         log.take(moment, line)
     if not log.has_operations:
@@ -137,24 +142,25 @@ class _Start:
     def __init__(self, host: int) -> None:
         self.host = host
         self.operations: list[dict[str, Any]] = []
+        self.going: list[dict[str, Any]] = []  # those that had not ended when the last one began
         self.others: list[dict[str, Any]] = []  # lines of steps and failures
         self.roots: set[str] = set()  # directories of its managers
         self.step: int | None = None  # of the save that begins next
-        self.told = 0  # saves that have ended, whose thread will say so as well
+        self.ended: list[dict[str, Any]] = []  # saves whose thread will say so as well
         self.first = self.last = 0.0
 
-    def open(self, path: str = "") -> dict[str, Any] | None:
-        """Returns the first save that has not ended, or that on a path."""
-        going = (one for one in self.operations if one["state"] == "open" and one["what"] == "save")
+    def open(self, path: str = "", what: str = "save") -> dict[str, Any] | None:
+        """Returns the first save or load that has not ended, or that on a path."""
+        going = (one for one in self.going if (one["state"], one["what"]) == ("open", what))
         return next((one for one in going if path in ("", one["path"])), None)
 
 
 class _Log:
     """The lines of a log, by process."""
 
-    def __init__(self, year: int) -> None:
-        """Takes the year of the lines, which absl does not say."""
-        self._year = year
+    def __init__(self, written: float) -> None:
+        """Takes the seconds since the epoch of its end: absl does not say the year."""
+        self._written = datetime.datetime.fromtimestamp(written, datetime.UTC)
         self._by_process: dict[int, list[_Start]] = {}
         self._failing: dict[str, Any] | None = None  # the failure whose traceback follows
 
@@ -181,8 +187,9 @@ class _Log:
             self._stepped(self._time(moment or line[: step.start()]), int(step[1]), float(step[2]))
         elif (given := _STATISTICS.search(line)) is not None:
             try:
-                self._statistics(ast.literal_eval(given[0]))
-            except (ValueError, SyntaxError, TypeError):
+                said_at = self._time(moment or line[: given.start()])
+                self._statistics(said_at, ast.literal_eval(given[0]))
+            except _INCOMPLETE:
                 return
 
     def starts(self) -> list[dict[int, list[Line]]]:
@@ -207,14 +214,21 @@ class _Log:
 
     def _time(self, before: str) -> float:
         """Returns the seconds since the epoch that stand before a message; 0 if none do."""
-        if (iso := _ISO.search(before)) is not None:
-            moment = datetime.datetime.fromisoformat(iso[0].replace(",", "."))
-            return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
-        if (absl := _ABSL.search(before)) is None:
-            return 0.0
-        month, day, hour, minute = map(int, absl.groups()[:4])
+        iso, absl = _ISO.search(before), _ABSL.search(before)
         try:
-            begin = datetime.datetime(self._year, month, day, hour, minute, tzinfo=datetime.UTC)
+            if iso is not None:
+                moment = datetime.datetime.fromisoformat(iso[0].replace(",", "."))
+                return (
+                    moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+                ).timestamp()
+            if absl is None:
+                return 0.0
+            month, day, hour, minute = map(int, absl.groups()[:4])
+            begin = self._written.replace(
+                month=month, day=day, hour=hour, minute=minute, second=0, microsecond=0
+            )
+            if begin - self._written > datetime.timedelta(days=2):
+                begin = begin.replace(year=begin.year - 1)
         except ValueError:
             return 0.0
         return begin.timestamp() + float(absl[5])
@@ -235,19 +249,21 @@ class _Log:
         one |= {"step": start.step} if what == "save" else {}
         start.step = None
         start.operations.append(one)
+        start.going = [*(each for each in start.going if each["state"] == "open"), one]
 
-    def _blocked(self, start: _Start, _: float, __: str, took: str) -> None:
-        one = start.open()
-        if one is not None and one["background"]:
-            one.setdefault("call_s", float(took))
+    def _blocked(self, start: _Start, t: float, _: str, took: str, path: str) -> None:
+        one = start.open(path)
+        if one is not None and one["background"] and "told" not in one:
+            one |= {"call_s": float(took), "returned": t}
 
     def _finished(self, start: _Start, t: float, _: str, what: str, took: str, path: str) -> None:
-        for one in start.operations:
-            if (one["what"], one["path"], one["state"]) == (what, path, "open"):
-                one |= {"state": "committed", "total_s": float(took), "ended": t}
-                start.told += one["background"]
-                if not one["background"]:
-                    one.setdefault("call_s", float(took))
+        if (one := start.open(path, what)) is None:
+            return
+        one |= {"state": "committed", "total_s": float(took), "ended": t}
+        if one["background"]:
+            start.ended.append(one)
+        else:
+            one.setdefault("call_s", float(took))
 
     def _wrote(self, start: _Start, t: float, _: str, took: str) -> None:
         if t:  # without times nothing tells how much of it is waiting
@@ -275,12 +291,10 @@ class _Log:
             one["events"][name] = (count + 1, total + value, value, "")
 
     def _done(self, start: _Start, t: float, _: str, took: str) -> None:
-        """Ends a save on a host other than the primary one, which says it twice."""
-        start.told, is_known = max(0, start.told - 1), start.told > 0
-        one = None if is_known else start.open()
+        """Ends a save, which hosts other than the primary one say only so."""
+        one = start.ended.pop(0) if start.ended else start.open()
         if one is not None and one["background"]:
-            total = one.get("call_s", 0.0) + float(took)
-            one |= {"state": "committed", "total_s": total, "ended": t}
+            one |= {"state": "committed", "ended": t, "thread_s": float(took)}
 
     def _failed(self, start: _Start, t: float, _: str, path: str) -> None:
         one = start.open(path)
@@ -303,7 +317,7 @@ class _Log:
             start.others.append(step)
             start.first, start.last = start.first or t - seconds, t
 
-    def _statistics(self, given: Mapping[str, Any]) -> None:
+    def _statistics(self, t: float, given: Mapping[str, Any]) -> None:
         """Adds the statistics of a step to the first process whose operation lacks them."""
         what = "save" if given["event_type"] == "save" else "load"
         known = _of_statistics(given)
@@ -315,7 +329,7 @@ class _Log:
             )
             one = next(same, None)
             if one is not None and "told" not in one:
-                one |= known | {"t": one["t"] or known["t"], "told": True}
+                one |= known | {"t": one["t"] or known["t"], "told": True, "returned": t}
                 return
 
 
@@ -327,10 +341,9 @@ def _of_statistics(given: Mapping[str, Any]) -> dict[str, Any]:
     # A wait that the job asked for itself is booked on its next save.
     within = given["checkpointer_blocking_start_time"] - given["wait_for_prev_start_time"]
     waited = min(float(given["wait_for_prev_duration_secs"]), max(0.0, float(within)))
-    t, took = (
-        given[f"checkpoint_manager_blocking_{end}"] for end in ("start_time", "duration_secs")
-    )
-    return {"t": float(t), "call_s": float(took), "waited_s": waited}
+    of = "checkpoint_manager_blocking"
+    t, took = given[f"{of}_start_time"], given[f"{of}_duration_secs"]
+    return {"t": float(t), "call_s": float(took), "waited_s": waited, "step": given["step"]}
 
 
 def _as_lines(start: _Start, host: int, hosts: int) -> Iterator[Line]:
@@ -339,14 +352,28 @@ def _as_lines(start: _Start, host: int, hosts: int) -> Iterator[Line]:
     saves = [one for one in start.operations if one["what"] == "save"]
     for one in start.operations:
         rows.append({"line": "begin", **one, "state": "open"})
-        later = [save["t"] for save in saves if one["what"] == "save" and save["id"] > one["id"]]
         if one["state"] != "open":
-            rows.append({"line": "end", **one})
-        elif later:  # Orbax begins no save before the one before it has ended
-            rows.append({**one, "line": "failed", "t": later[0], "where": "background"})
-    rows += [*start.others, {"line": "alive", "t": start.last}]
-    for row in rows:
-        yield Line.model_validate(row)
+            rows.append({"line": "end", **one, "total_s": _total_of(one)})
+        elif one["what"] == "save" and saves[-1]["id"] > one["id"]:
+            # Orbax begins no save before the one before it has ended.
+            after = next(save for save in saves if save["id"] > one["id"])
+            rows.append({**one, "line": "failed", "t": after["t"], "where": "background"})
+    for row in (*rows, *start.others, {"line": "alive", "t": start.last}):
+        with contextlib.suppress(pydantic.ValidationError):  # what can be no save or step
+            yield Line.model_validate(row)
+
+
+def _total_of(one: Mapping[str, Any]) -> float | None:
+    """Returns the seconds from the begin of a call to the end of its background part.
+
+    What Orbax says itself leaves out the wait for the save before, depending on the release.
+    """
+    call_s = one.get("call_s")
+    if call_s is None or not one["background"]:
+        return one.get("total_s")
+    if one.get("returned") and one.get("ended"):
+        return float(call_s + max(0.0, one["ended"] - one["returned"]))
+    return call_s + one["thread_s"] if "thread_s" in one else one.get("total_s")
 
 
 def _of_goodput(log: JobLog, entries: Iterable[Mapping[str, Any]]) -> list[dict[int, list[Line]]]:
@@ -354,19 +381,26 @@ def _of_goodput(log: JobLog, entries: Iterable[Mapping[str, Any]]) -> list[dict[
 
     Where Orbax has logged the statistics of its saves there, these are the saves, and else stalls.
     """
-    told = [_of_statistics(e) | e for e in entries if e.get("event_type") == "save"]
+    told = []
+    for entry in entries:
+        if entry.get("event_type") == "save":
+            with contextlib.suppress(*_INCOMPLETE):
+                told.append({**entry, **_of_statistics(entry)})
     saves = [
         {
             **{key: one[key] for key in ("t", "call_s", "waited_s", "step")},
-            "path": f"{one['directory']}/{one['step']}",
-            "background": not one["synchronous"],
-            "state": "committed" if one["synchronous"] else "unknown",
+            "path": f"{one.get('directory')}/{one['step']}",
+            "background": not one.get("synchronous"),
+            "state": "committed" if one.get("synchronous") else "unknown",
         }
         for one in told
-    ] or [{"t": t, "call_s": end - t, "state": "unknown"} for t, end in log.stall_spans]
+    ] or [
+        {"t": t, "call_s": end - t, "background": False, "state": "unknown"}
+        for t, end in log.stall_spans
+    ]
     found: list[dict[int, list[Line]]] = []
     ends = [life[0][1] for life in log.lives[1:]]
-    for life, until in zip(log.lives, [*ends, float("inf")], strict=True):
+    for life, until in zip(log.lives, [*ends, math.inf], strict=True):
         start = _Start(0)
         start.first, start.last = life[0][1], life[-1][1]
         start.others = [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.inventory import read_checkpoint
+from orbax_bench_core.records import Run, RunDirectory
 from tests.support.processes import free_address, plain_environment, run_cli
 
 JOBS = Path(__file__).parent / "jobs"
@@ -69,6 +71,19 @@ def test_a_loop_of_v1_is_recorded_by_the_launcher_and_by_a_line(tmp_path, by):
     # `save_checkpointables` waits for the commit, whatever its event of a blocking part says.
     waits = {phase["name"]: phase["median"] for phase in found["phases"]}
     assert found["calls"]["most"] > waits["background_s"]
+
+
+@pytest.mark.slow
+def test_a_recording_goes_to_a_bucket_as_the_checkpoints_of_the_job_do(tmp_path, emulator):
+    place = "gs://bench-bucket/recording"
+    command = job("flax_loop", tmp_path / "checkpoints", "none")
+    done = run_cli("record", "-o", place, "--", *command, environment=emulator)
+    assert done.returncode == 0, done.stderr
+    shown = run_cli("diagnose", place, "--json", environment=emulator)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    found = json.loads(shown.stdout)
+    assert (found["committed"], found["is_going"]) == (12, False)
+    assert found["steps"]["count"] == 59
 
 
 @pytest.mark.slow
@@ -143,3 +158,32 @@ def test_a_slow_host_is_named_and_none_of_two_equal_ones(tmp_path, fault):
     assert found["committed"] == 10
     if fault:
         assert "host 1" in found["findings"][0]["text"]
+
+
+@pytest.mark.nightly
+def test_the_suite_of_a_job_saves_the_arrays_of_the_job_in_the_same_operations(tmp_path):
+    """How near their times are is in perf/README.md: a timed test asserts no measured figure."""
+    recorded(tmp_path, "flax_loop", tmp_path / "checkpoints")
+    found = diagnosed(tmp_path, "--suite", tmp_path / "job.yaml", "--as-run", tmp_path / "job")
+    measured = ("--no-limits", "--keep-data", "--override", "num_repeats=2", "-o")
+    done = run_cli("run", tmp_path / "job.yaml", *measured, tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    runs = [Run(RunDirectory(str(tmp_path / name))) for name in ("job", "results")]
+    job_series, series = (run.series()[0] for run in runs)
+    assert job_series.point.processes == series.point.processes
+    assert job_series.point.mesh == series.point.mesh
+    operations = [
+        {sample.operation for repeat in run.repeats(one) for sample in repeat.records[0].samples}
+        for run, one in zip(runs, (job_series, series), strict=True)
+    ]
+    assert {"save", "save_blocking", "save_background"} <= operations[0] & operations[1]
+    kept = next((tmp_path / "results").rglob("_CHECKPOINT_METADATA")).parent
+    assert saved_in(kept) == saved_in(found["checkpoint"])
+
+
+def saved_in(checkpoint):
+    """Returns shape, dtype and sharding of each array of a checkpoint."""
+    arrays = read_checkpoint(str(checkpoint)).arrays
+    assert arrays
+    known = {tuple(map(str, one.path)): (one.zarr, one.spec or ()) for one in arrays}
+    return {path: (zarr.shape, zarr.dtype, spec) for path, (zarr, spec) in known.items()}

@@ -109,6 +109,12 @@ def test_a_job_is_unharmed_where_nothing_can_be_written(tmp_path, folder):
 
 
 @pytest.mark.slow
+def test_a_job_is_unharmed_without_a_client_of_its_bucket(tmp_path):
+    missing = "sys.modules['gcsfs'] = sys.modules['tensorflow'] = None"
+    assert 1 <= run_job(tmp_path, folder="gs://bucket/recording", before=missing) <= 3
+
+
+@pytest.mark.slow
 def test_a_job_that_clears_the_listeners_is_recorded_by_its_calls(tmp_path):
     run_job(tmp_path, after="jax.monitoring.clear_event_listeners()")
     saves = read_recording(str(tmp_path / "rec")).saves

@@ -1,9 +1,11 @@
 """Logs that jobs leave without a recorder, held against the recording of the same job."""
 
 import ast
+import contextlib
 import datetime
 import gzip
 import json
+import random
 import re
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.analysis.recording import read_recording
+from orbax_bench_core.analysis.recording import diagnosis_document, read_recording
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.recordings import diagnose, read_job
 from tests.support.processes import free_address, plain_environment, run_cli
@@ -79,6 +81,7 @@ def test_a_log_tells_what_the_recording_of_its_job_does(job, tmp_path, form):
             # Orbax's clock of a call lies within that around it; ours of the whole, to 10 ms, too.
             assert 0 < mine.first.call_s <= truth.first.call_s + 1e-3
             assert mine.first.waited_s <= truth.first.call_s
+            assert mine.first.total_s >= mine.first.call_s
             if form is without_times:
                 assert mine.first.own_s is None
                 continue
@@ -112,6 +115,7 @@ def test_statistics_of_orbax_in_a_log_of_goodput_are_its_saves(job, tmp_path):
         sum(each["checkpoint_manager_blocking_duration_secs"] for each in saves)
     )
     assert found.steps.count == len(steps) - 1
+    assert found.background is None
 
 
 def test_stalls_and_starts_of_a_log_of_goodput_are_told():
@@ -129,7 +133,9 @@ def test_stalls_and_starts_of_a_log_of_goodput_are_told():
     assert "goodput --from-log" in shown
 
 
-def test_a_job_that_begins_again_and_one_of_maxtext_are_read_from_their_lines(tmp_path):
+def log_of_two_starts():
+    """Returns the log of a job that was killed in a save and began again, with steps of MaxText."""
+
     def line(second, text):
         moment = datetime.datetime(2026, 11, 28, 12, 0, tzinfo=datetime.UTC)
         return f"{(moment + datetime.timedelta(seconds=second)).isoformat()} {text}\n"
@@ -146,11 +152,29 @@ def test_a_job_that_begins_again_and_one_of_maxtext_are_read_from_their_lines(tm
         )
         text += line(begin + 5, begun.format(step))
         text += line(begin + 7, ended.format(step)) if begin else ""
-    (tmp_path / "train.log").write_text(text)
+    return text
+
+
+def test_a_job_that_begins_again_and_one_of_maxtext_are_read_from_their_lines(tmp_path):
+    (tmp_path / "train.log").write_text(log_of_two_starts())
     found = read_job(str(tmp_path / "train.log"))
     assert len(found.lives) == 2
     assert [save.fate for save in found.saves] == ["cut off", "committed"]
     assert [number for number, _, _ in found.lives[1].steps] == [20, 21, 22, 23, 24]
+
+
+def test_a_log_with_damaged_lines_is_read_or_refused(tmp_path):
+    log = tmp_path / "train.log"
+    data = (log_of_two_starts() * 2).encode() + (ROOT / "examples" / "job_log.jsonl").read_bytes()
+    for seed in range(100):
+        draw = random.Random(seed)
+        damaged = bytearray(data)
+        for _ in range(draw.randrange(1, 40)):
+            at = draw.randrange(len(damaged))
+            damaged[at : at + draw.randrange(60)] = draw.choice([b"", b"9" * 30, b"{\xff", b"\n"])
+        log.write_bytes(damaged)
+        with contextlib.suppress(UserError):
+            diagnosis_document(diagnose(read_job(str(log))))
 
 
 def test_a_file_without_such_lines_is_refused_with_how_to_get_them(tmp_path):

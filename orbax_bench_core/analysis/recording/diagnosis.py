@@ -40,7 +40,9 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
         unknown=sum(one.fate == "unknown" for one in saves),
         calls=figures.times_of(part.call_s or 0.0 for part in parts),
         waits=figures.times_of(part.waited_s for part in parts if part.waited_s > 1e-3),
-        background=figures.times_of(one.first.behind_s for one in whole if one.background),
+        background=figures.times_of(
+            one.first.behind_s for one in whole if one.background and one.first.total_s is not None
+        ),
         explicit_s=sum(seconds for life in recording.lives for _, seconds in life.waits),
         loads=figures.times_of(part.call_s or 0.0 for part in loads),
         save_bytes=max(sizes, default=0) or None,

@@ -88,6 +88,7 @@ def _stalled(recording: Recording) -> Iterator[model.Finding]:
     whole = [one for one in recording.saves if one.is_whole]
     if len(whole) < _FEWEST_USUAL:
         return
+    found = []
     for part, name in ((_call, "blocked training for"), (_behind, "went on in the background for")):
         values = [part(one) for one in whole]
         limit = stall_limit(values)
@@ -97,7 +98,7 @@ def _stalled(recording: Recording) -> Iterator[model.Finding]:
         longest = max(stalls, key=part)
         usual = pages.seconds(statistics.median(values))
         phase = _phase_of(longest, [one for one in whole if one not in stalls])
-        yield model.Finding(
+        stalled = model.Finding(
             kind="stalled",
             text=f"{pages.count(len(stalls), 'save')} of {len(whole)} stalled: that of "
             f"{_steps([longest])} {name} {pages.seconds(part(longest))}, usually it is "
@@ -105,7 +106,8 @@ def _stalled(recording: Recording) -> Iterator[model.Finding]:
             advice="look at the storage and the host at that time; `orbax-bench limits DIR` "
             "measures what the storage can do",
         )
-        return
+        found.append((part(longest) - statistics.median(values), stalled))
+    yield from (each for _, each in sorted(found, key=lambda pair: -pair[0]))
 
 
 def _leaking(found: model.Diagnosis) -> Iterator[model.Finding]:

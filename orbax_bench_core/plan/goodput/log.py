@@ -76,8 +76,12 @@ def read_log(path: str) -> JobLog:
     return log_of(log_entries(log_text(path), path), file=path)
 
 
-def log_text(path: str) -> str:
+def log_text(path: str, errors: str = "strict") -> str:
     """Returns the text of a log, also of one that gzip has compressed.
+
+    Args:
+        path: The log.
+        errors: What becomes of bytes that are no UTF-8, as for `bytes.decode`.
 
     Raises:
         UserError: It cannot be read.
@@ -89,7 +93,7 @@ def log_text(path: str) -> str:
                 data = unpacked.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
                 raise ValueError(f"it is larger than {MAX_BYTES:,} bytes unpacked")
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig", errors)
     except (OSError, EOFError, ImportError, ValueError, zlib.error) as error:
         raise UserError(Problem(f"cannot be read: {error}", file=path)) from None
 

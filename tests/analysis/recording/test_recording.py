@@ -107,6 +107,13 @@ def test_a_stall_is_told_with_its_phase(job):
     assert "8.4 s more in `blocking_d2h_s`" in finding.text
 
 
+def test_of_two_stalls_the_one_that_took_longer_is_told_first(job):
+    job.saves_of(8).save(call=3.0).train().save(behind=30.0).train(40.0).saves_of(3).write()
+    first, second = found_of(job).findings
+    assert "step 1000 went on in the background for 30 s" in first.text
+    assert "step 900 blocked training for 3 s" in second.text
+
+
 def test_waiting_for_the_save_before_says_how_far_apart_saves_must_be(job):
     found = found_of(job.saves_of(10, call=2.0, waited=1.8, behind=12.0).write())
     (finding,) = found.findings
