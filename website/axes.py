@@ -14,10 +14,10 @@ from orbax_bench_core.worker import NOT_PROVED, NOT_TRIED, PROOFS
 _HEAD: Final = """\
 # What is proved of each setting
 
-Everything that a suite may sweep, with the evidence that a value had its effect; tests run two values of each. The
-record of each repeat says `in effect`, with [the
-proof](../failures.md#options-without-effect-and-storage-that-throttles), or `not proved`, here with the reason. Options
-of your own benchmark are `not proved`: only their author knows what they do.
+Everything that a suite may sweep, with the evidence that a value had its effect; tests run two
+values of each. The record of each repeat says `in effect`, with [the
+proof](../failures.md#options-without-effect-and-storage-that-throttles), or `not proved`, here with
+the reason. Options of your own benchmark are `not proved`: only their author knows what they do.
 
 """
 _ALIKE: Final = tuple(field.name for field in dataclasses.fields(BenchmarkOptions))

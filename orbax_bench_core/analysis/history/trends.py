@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
 from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
+from orbax_bench_core.analysis.names import heading
 
 _MOST_SERIES: Final = 20
 _MOST: Final = 3.0
