@@ -107,7 +107,11 @@ class Fence(NamedTuple):
         return cls(owner, token)
 
     def check(self, root: AnyPath) -> None:
-        """Checks that the lease is still held."""
+        """Checks that the lease is still held.
+
+        Raises:
+            LeaseLost: Another command has taken it over, or its file is gone.
+        """
         newest = _newest(root, self.owner)
         if newest is None:
             raise LeaseLost(f"the lease of {root} is gone")
@@ -137,7 +141,18 @@ def held(
 
     A lease file is named by its owner and a number, and taken by exclusive creation of the next
     number: of two that take over one lease, one wins. Its holder raises a counter in it. A whole
-    run cannot be held beside one of its points, nor a batch beside what shares a point with it.
+    run cannot be held at the same time as one of its points, nor two batches that share a point.
+
+    Args:
+        root: The run directory.
+        owner: `WHOLE`, or the name of a batch.
+        points: Ids of the points of a batch of several.
+        command: What holds it, for the message of a command that is refused.
+        say: Takes a line for people while this waits for a lease whose holder seems dead.
+
+    Raises:
+        UserError: Another command holds it.
+        OSError: The directory cannot be written to.
     """
     lease = _new(owner, command, points)
     files.refuse_links(root / FOLDER, root)

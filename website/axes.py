@@ -1,20 +1,25 @@
-"""The table of axes in `docs/measuring.md`: how each is proved, or why it is not."""
+"""The page of what a suite may sweep: how each setting is proved, or why it is not."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
 from orbax_bench_core.interface import BenchmarkOptions
 from orbax_bench_core.sweep import BUILTINS, Axis, sweepable_axes
 from orbax_bench_core.worker import NOT_PROVED, NOT_TRIED, PROOFS
 
-_PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "measuring.md"
-_BEGIN: Final = "<!-- axes: python -m website -->\n"
-_END: Final = "<!-- end of axes -->\n"
+_HEAD: Final = """\
+# What is proved of each setting
+
+Everything that a suite may sweep, with the evidence that a value had its effect; tests run two
+values of each. The record of each repeat says `in effect`, with [the
+proof](../failures.md#options-without-effect-and-storage-that-throttles), or `not proved`, here with
+the reason. Options of your own benchmark are `not proved`: only their author knows what they do.
+
+"""
 _ALIKE: Final = tuple(field.name for field in dataclasses.fields(BenchmarkOptions))
 _MANY: Final = 3
 _NAMES: Final = "not proved: a name for people, which changes nothing"
@@ -62,14 +67,8 @@ BLOCKS: Final = {
 """Evidence for each axis that is no option, or why there is none."""
 
 
-def measuring_page() -> str:
-    """Returns the page with the table as the code has it."""
-    before, _, rest = _PAGE.read_text().partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n{_table()}\n{_END}{after}"
-
-
-def _table() -> str:
+def proofs_page() -> str:
+    """Returns the page as the code has it."""
     axes = sweepable_axes()
     options = [axis for axis in axes if axis.place in BUILTINS]
     rows = [(f"`{axis}`", BLOCKS[str(axis)]) for axis in axes if axis not in options]
@@ -79,9 +78,8 @@ def _table() -> str:
     ]
     others = [a for a in options if a.name not in _ALIKE and a.place not in NOT_TRIED]
     rows += _of_options(others)
-    return "\n".join(
-        ["| axis | by |", "|---|---|", *(f"| {axis} | {by} |" for axis, by in rows), ""]
-    )
+    table = ["| setting | by |", "|---|---|", *(f"| {axis} | {by} |" for axis, by in rows), ""]
+    return _HEAD + "\n".join(table)
 
 
 def _of_options(axes: Iterable[Axis]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Pages that are made from the code, or have a part that is."""
+"""Pages that are made from the code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from website.axes import measuring_page
+from website.axes import proofs_page
 from website.commands import commands_page
 from website.python_api import api_page
 from website.suite import suite_page
@@ -14,8 +14,8 @@ from website.suite import suite_page
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
-    "measuring.md": measuring_page,
     "reference/commands.md": commands_page,
+    "reference/proofs.md": proofs_page,
     "reference/python.md": api_page,
     "reference/suite.md": suite_page,
 }

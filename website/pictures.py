@@ -1,9 +1,10 @@
 """Pictures of pages of real runs.
 
-`python -m website.pictures KIND DIR` writes pictures into `docs/pictures`: `verdict` from `demo`
-after `make demo`; `options`, `morning` and `judged` from `results`, `runs` and `judged` of the
-tutorials for ML engineers, platform engineers and Orbax maintainers. It needs Chromium, and is run
-by hand: pictures change with pages, not with commits.
+`python -m website.pictures KIND DIR` writes pictures into `docs/pictures`, each of the head of a
+page in DIR: `verdict` and `pass` of comparisons, `best` of a sweep, `options` and `judged` of the
+tutorials for ML engineers and Orbax maintainers, `morning` of the folder of many runs, `soak` of a
+soak, `diagnose` of the page `diagnose.html`. `docs/gallery.md` has the commands that made them. It
+needs Chromium, and is run by hand: pictures change with pages, not with commits.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ PICTURES: Final = ROOT / "docs" / "pictures"
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 _TAKEN: Final = {
     "verdict": {
-        "headline.png": ("verdicts.html", "1000,330"),
-        "verdict.png": ("verdicts.html", "1000,760"),
+        "headline.png": ("verdicts.html", "1000,410"),
+        "verdict.png": ("verdicts.html", "1000,720"),
     },
+    "pass": {"pass.png": ("verdicts.html", "1000,680")},
+    "best": {"best.png": ("report.html", "1000,530")},
     "options": {"options.png": ("report.html", "1100,800")},
-    "morning": {"morning.png": ("index.html", "1100,1010")},
-    "judged": {"judged.png": ("verdicts.html", "1000,1190")},
+    "morning": {"morning.png": ("index.html", "1000,640")},
+    "judged": {"judged.png": ("verdicts.html", "1000,640")},
+    "soak": {"soak.png": ("soak.html", "1000,620")},
+    "diagnose": {"diagnose.png": ("diagnose.html", "1000,480")},
 }
 """Pictures of each kind: the page, and the width and height in pixels of what is seen of it."""
 

@@ -1,6 +1,6 @@
 """Airflow DAGs: a sweep, and a nightly comparison that fails on a regression.
 
-Put this file and a suite into the folder of your DAGs, and orbax-bench into an environment beside
+Put this file and a suite into the folder of your DAGs, and orbax-bench into an environment next to
 Airflow's own: `BENCH` is its command.
 """
 

@@ -18,7 +18,7 @@ from orbax_bench_pipelines.definitions import find_pipeline
 from orbax_bench_pipelines.targets import Placement, Settings, Target
 from orbax_bench_pipelines.targets.local import run_locally
 
-IMAGE = "my-benchmarks:0.1.0"  # of the Dockerfile beside this file
+IMAGE = "my-benchmarks:0.1.0"  # of the Dockerfile next to this file
 SUITE = Path(__file__).with_name("suite.yaml")
 
 

@@ -38,6 +38,17 @@ def capture_run(
     A point with a failed or missing repeat is left out: it must not take the place of a good one.
     The same records are one capture under a revision: a command that was killed and runs again, or
     runs twice at once, finds its capture or finishes it.
+
+    Args:
+        run: What is captured; it is only read.
+        registry: Where to.
+        arm: Side of a paired run; ignored by a run without arms.
+        revision: Label to file it under; by default the commit of the code under test.
+        to_promote: Whether it is to become a baseline afterwards.
+
+    Raises:
+        UserError: The revision cannot be a folder, it has no name to be promoted under, or the
+            registry cannot be written to.
     """
     reader = Run(run)
     info, strays = reader.info, reader.strays()
@@ -167,7 +178,18 @@ def promote_capture(
     note: str = "",
     force: bool = False,
 ) -> Promoted:
-    """Makes a capture the baseline of its points, unless the last promotion says so already."""
+    """Makes a capture the baseline of its points, unless the last promotion says so already.
+
+    Args:
+        registry: Where it is.
+        name: Which one, as `find_capture` takes it; `previous` undoes the last promotion.
+        points: Names or ids of the points to promote; all of the capture by default.
+        note: Why, kept with the promotion.
+        force: Whether one with uncommitted changes is promoted, too.
+
+    Raises:
+        UserError: There is no such capture or point, or its code could not be found again.
+    """
     if name == PREVIOUS:
         chosen = _previous(registry)
     else:
@@ -236,7 +258,22 @@ def publish_run(
     revision: str | None,
     force: bool = False,
 ) -> tuple[store.Capture, str]:
-    """Captures a run and, if asked, makes it the baseline of its points."""
+    """Captures a run and, if asked, makes it the baseline of its points.
+
+    Args:
+        run: What is captured; it is only read.
+        registry: Path of the registry, local or gs://, made where there is none.
+        arm: Side of a paired run.
+        promote: Whether it becomes the baseline.
+        revision: Label to file it under; by default the commit of the code under test.
+        force: Whether one with uncommitted changes is promoted, too.
+
+    Returns:
+        The capture, and its path.
+
+    Raises:
+        UserError: No point can be a baseline, with the reason of each; or as the two steps raise.
+    """
     side = next((known for known in ARMS if known == arm), None)
     if side is None:
         raise UserError(f"unknown arm {arm!r}; {did_you_mean(arm, ARMS)}")

@@ -117,6 +117,9 @@ def runs_below(folder: str, unread: dict[str, str]) -> Iterator[tuple[RunDirecto
     """Yields the runs in a folder, two folders down at most.
 
     In `unread` it notes those that cannot be read: why, by the place of the run.
+
+    Raises:
+        UserError: There is no such folder.
     """
     root = place(folder)
     if not root.is_dir():

@@ -28,6 +28,14 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
     included; `nearest` is that of HEAD. They are asked of the git repository of the current
     directory, and branches of captures without it. Captures with changes that no commit has are
     found by id and label, and by their own commit when it has no other.
+
+    Args:
+        captures: Those of a registry, oldest first.
+        name: An id, label, commit, tag or the beginning of one; a branch, `HEAD`, `nearest`,
+            `latest`.
+
+    Raises:
+        UserError: None is called so; the message names the newest ones.
     """
     if not captures:
         raise UserError("nothing was captured here; capture a run with `baseline capture`")
@@ -45,7 +53,16 @@ def find_capture(captures: Sequence[Capture], name: str) -> Capture:
 def resolve_baseline(
     path: str, *, points: Collection[str] = (), apart_from: Collection[str] = ()
 ) -> str:
-    """Returns the path of the capture that a name in a registry means, such as `reg/nearest`."""
+    """Returns the path of the capture that a name in a registry means, such as `reg/nearest`.
+
+    Args:
+        path: A path below a registry; of a file or folder that exists it is returned as it is.
+        points: Ids of which the capture should have one, so that `nearest` is one that fits.
+        apart_from: Ids of runs whose captures do not count: a run is no baseline of itself.
+
+    Raises:
+        UserError: The registry has no such capture, or only captures of the run itself.
+    """
     folder = registry_path(path)
     spelled = folder.with_suffix("") if folder.suffix == ".json" else folder
     if folder.exists() or spelled.exists():

@@ -217,7 +217,11 @@ def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:
 
 
 def check_revision(revision: str) -> None:
-    """Checks that a revision can be a folder of its own, here and on an object store."""
+    """Checks that a revision can be a folder of its own, here and on an object store.
+
+    Raises:
+        UserError: It cannot; the message says which characters are allowed.
+    """
     if revision in _RESERVED:
         raise UserError(f"{revision!r} cannot be a label: it already means some capture")
     if _REVISION.fullmatch(revision) and revision != _PROMOTIONS and revision[-5:] != ".json":
@@ -241,7 +245,11 @@ def registry_path(path: str) -> files.AnyPath:
 
 
 def read_model(file: files.AnyPath, model: type[Model], what: str) -> Model:
-    """Reads one file, which messages call a `what`."""
+    """Reads one file, which messages call a `what`.
+
+    Raises:
+        UserError: It is missing, too large, no JSON, or of another schema version.
+    """
     try:
         return parsed_file(model, files.read_at_most(file), file)
     except OSError as error:

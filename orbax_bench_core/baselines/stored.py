@@ -78,7 +78,11 @@ class Summary(ResultModel):
 
 
 def read_summary(path: str) -> Summary | None:
-    """Returns the baseline that Orbax's own framework wrote into a file; None for anything else."""
+    """Returns the baseline that Orbax's own framework wrote into a file; None for anything else.
+
+    Raises:
+        UserError: The file looks like one, and has another schema.
+    """
     file = store.registry_path(path)
     if file.suffix != ".json":
         return None
@@ -108,7 +112,16 @@ def capture_into(run: RunDirectory, directory: str) -> tuple[AnyPath, dict[str, 
 def load_baseline(
     path: str, *, arm: Arm = "candidate", left_out: list[str] | None = None
 ) -> list[Record]:
-    """Returns the measured records of a baseline."""
+    """Returns the measured records of a baseline.
+
+    Args:
+        path: A run directory, a capture or one point of it, a registry, or a name in one.
+        arm: Side of a paired run.
+        left_out: Gets a line for each file of a run that is no record of it.
+
+    Raises:
+        UserError: There is none, it has no measured repeat, or a file of it is damaged.
+    """
     path = resolve_baseline(path)
     folder = store.registry_path(path)
     run = RunDirectory(str(folder))

@@ -24,8 +24,13 @@ _REQUIREMENT = re.compile(
 
 
 def checked_requirement(given: str, environment: str) -> None:
-    """Checks what can be checked of a requirement before anything is installed."""
-    # A path, a URL or an option of pip is looked at when the environment is made.
+    """Checks what can be checked of a requirement before anything is installed.
+
+    A path, a URL or an option of pip is looked at when the environment is made.
+
+    Raises:
+        ValueError: It has credentials, or no form that pip takes; the message names `environment`.
+    """
     text = given.strip()
     if has_credentials(text):
         raise ValueError(

@@ -38,9 +38,17 @@ SYNONYMS: Final[dict[str, str]] = {
 def partition(
     axes: Sequence[str | None], full: Sequence[int], shape: Sequence[int], mesh: MeshAxes
 ) -> tuple[ShardingEntry, ...] | None:
-    """Returns the sharding of an array, one entry per dimension."""
-    # An axis that does not divide its dimension evenly, at full size and as it is, is left out: the
-    # array is replicated over it.
+    """Returns the sharding of an array, one entry per dimension; None for one that is replicated.
+
+    A mesh axis that does not divide its dimension evenly, at full size and as it is, is left out:
+    the array is replicated over it.
+
+    Args:
+        axes: What each dimension of the array is, such as `embed`; None for one that has no rule.
+        full: Shape of the array in the model at full size.
+        shape: Shape of the array as the suite has it, scaled.
+        mesh: Axes of the mesh, with their sizes.
+    """
     used: set[str] = set()
     entries: dict[int, tuple[str, ...]] = {}
     for kind in RULES:

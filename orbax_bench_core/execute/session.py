@@ -150,9 +150,21 @@ class Session:
         engine_run: str = "",
         go_on: bool = False,
     ) -> Self:
-        """Expands a suite, and begins its run directory or continues the existing run."""
-        # With `engine_run`, a run directory of another run of the engine is refused, or with
-        # `go_on` taken over.
+        """Expands a suite, and begins its run directory or continues the existing run.
+
+        Args:
+            suite: The suite as it was read.
+            directory: The run directory, local or gs://.
+            settings: How workers run.
+            watch: Told of every event.
+            say: Takes lines for people.
+            engine_run: Id of the run of an engine: a directory of another one is refused.
+            go_on: Whether such a directory is taken over instead.
+
+        Raises:
+            UserError: The directory holds another run, or one that another command measures; or
+                arms measure the same; or a store cannot be reached.
+        """
         expansion = sweep.expand(suite)
         _check_stores(expansion.points)
         _check_arms(suite, expansion.pairs)
@@ -185,7 +197,18 @@ class Session:
         watch: Watcher | None = None,
         say: Say = silent,
     ) -> Self:
-        """Joins a run that another process has begun, to measure some of its entries."""
+        """Joins a run that another process has begun, to measure some of its entries.
+
+        Args:
+            directory: Its run directory.
+            points: Ids of points or pairs of the run, or whole points as JSON.
+            settings: How workers run.
+            watch: Told of every event.
+            say: Takes lines for people.
+
+        Raises:
+            UserError: There is no run, or it has no such entry.
+        """
         run = RunDirectory(directory)
         info = run.read_info()
         entries = _entries(points, info, directory)
@@ -205,7 +228,11 @@ class Session:
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[None]:
-        """Holds the lease of what is measured here: the whole run or, in a step, its entries."""
+        """Holds the lease of what is measured here: the whole run or, in a step, its entries.
+
+        Raises:
+            UserError: Another command holds it, or has begun the directory again.
+        """
         entries = self.entries if self.step else None
         with self.directory.owned(entries, command=command_line(), say=self.say):
             now = self.directory.read_info()

@@ -91,6 +91,13 @@ class Blocks:
 
         It is g(t) = max(exp(shift) t, t + floor), so what the candidate took is mapped back by
         min(t / exp(shift), t - floor). What is not positive then ranks below everything else.
+
+        Args:
+            shift: Natural log of the ratio.
+            floor: Seconds; 0 for none.
+
+        Returns:
+            Natural logs of seconds, shape (blocks, slots, operations).
         """
         shifted = self.logs - shift * self.candidate[:, :, None]
         if floor <= 0:

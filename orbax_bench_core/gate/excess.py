@@ -25,7 +25,14 @@ class Excess:
 
     @classmethod
     def of(cls, seen: Bools, labels: Bools, *, draws: int = DRAWS, seed: int = 0) -> Excess:
-        """Counts what was seen, shape (blocks, slots, operations); labels (blocks, slots)."""
+        """Counts what was seen in each arm, and how far chance explains the difference.
+
+        Args:
+            seen: Which operations did it, shape (blocks, slots, operations).
+            labels: Which slots were the candidate's, shape (blocks, slots).
+            draws: Random orders of the arms, used only beyond `EXACT_BLOCKS` blocks.
+            seed: Seed of those orders.
+        """
         scores = seen.sum(axis=2)
         candidate, baseline = int(scores[labels].sum()), int(scores[~labels].sum())
         p_value = tails(scores, labels, draws=draws, seed=seed)[0] if candidate else 1.0

@@ -157,6 +157,12 @@ def find_regimes(logs: Floats) -> Regimes | None:
     The gap counts between the quartiles, so that some stalls are outliers and no regime. It is real
     when it is 0.8 + 30 / n times as wide as the standard deviation within the groups, which less
     than 1 % of series of n normal values have.
+
+    Args:
+        logs: Natural logs of the times of one arm, shape (n,), in the order measured.
+
+    Returns:
+        Both groups; None for a series that is too short, or has one state only.
     """
     count = len(logs)
     if count < FEWEST:
@@ -181,6 +187,9 @@ def slow_start(logs: Floats) -> int:
     A cache that the first operations had to fill shows itself so. They must make up no more than
     half of the series, be 1.25 times as slow by their medians, and be apart from the rest by four
     of its robust standard deviations.
+
+    Args:
+        logs: Natural logs of the times of one arm, shape (n,), in the order measured.
     """
     best, widest = 0, 0.0
     for first in range(1, int(_START_SHARE * len(logs)) + 1):

@@ -36,6 +36,18 @@ def interval(
     moved to the tolerance or the margin: the lower one is above the tolerance exactly when the
     verdict is REGRESSION, the upper one below the margin exactly when it is PASS. With a smallest
     slow-down in seconds the verdict is not on a ratio alone, and no end is moved.
+
+    Each end is the ratio at which the permutation test ceases to reject at the level of the look
+    (inversion of a test), and no nearer than those of the t tests over processes and of a job.
+
+    Args:
+        blocks: Operations up to the look that ended the comparison.
+        rule: Tolerance, margin, smallest slow-down and draws.
+        outcome: Result of the tests at that look, with the levels that it had.
+        seed: Seed of the orders of the arms that are drawn.
+
+    Returns:
+        Lower and upper end of candidate over baseline; None for an end that no ratio has.
     """
     centre = outcome.log_ratio(blocks)
     step = 2 * standard_error(within_block_sigma(blocks), blocks.operations)

@@ -141,7 +141,11 @@ class Point:
     def read(
         cls, times: Mapping[str, Any], labels: Any, config: GateConfig, **known: Unpack[Known]
     ) -> Self:
-        """Reads what `judge` is given."""
+        """Reads what `judge` is given.
+
+        Raises:
+            ValueError: `alpha_scale` is not a share, or labels and failures are not of one shape.
+        """
         scale, better = known.get("alpha_scale", 1.0), known.get("better", {})
         if not 0 < scale <= 1:
             raise ValueError(f"alpha_scale is {scale}; a share is above 0 and at most 1")

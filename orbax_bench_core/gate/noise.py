@@ -17,7 +17,14 @@ _FAR: Final = 3.5
 
 
 def robust_sigma(logs: Floats) -> float | None:
-    """Returns the standard deviation that the middle half of the logs implies; None below two."""
+    """Returns the standard deviation that the middle half of the logs implies; None below two.
+
+    It is the median absolute deviation over 0.6745, that of a standard normal. Up to half of the
+    values may be far out without changing it much.
+
+    Args:
+        logs: Natural logs of times, shape (n,), so that 0.05 is about 5 %.
+    """
     if len(logs) < 2:
         return None
     return float(np.median(np.abs(logs - np.median(logs)))) / NORMAL_MAD
@@ -26,7 +33,9 @@ def robust_sigma(logs: Floats) -> float | None:
 def within_reach(values: Floats, like: Floats | None = None) -> Floats:
     """Returns values about 0 of which none is farther off than 3.5 robust standard deviations.
 
-    Of those of `like`, where it is given.
+    Args:
+        values: Deviations from a centre, of any shape, which the result has too.
+        like: Deviations whose spread is taken instead of that of `values`, of any shape.
     """
     reach = _FAR * (robust_sigma((values if like is None else like).ravel()) or 0.0) or math.inf
     return np.clip(values, -reach, reach)

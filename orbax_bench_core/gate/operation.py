@@ -36,7 +36,13 @@ def outline(
 ) -> Verdict:
     """Judges one look, of the operations up to it, without what `describe` adds.
 
-    `granted` is the index of the look to which `--more` lets it go on.
+    Args:
+        blocks: Operations up to this look.
+        rule: Levels, limits and looks of the operation.
+        outcome: Result of the tests of the times at this look.
+        alpha_scale: Share of alpha that the point has, above 0 and at most 1.
+        granted: Index of the look to which `--more` lets it go on; 0 without.
+        seed: Seed of the orders of the arms that are drawn for stalls.
     """
     schedule = Schedule.of(rule, blocks.per_life)
     alpha = rule.alpha * alpha_scale

@@ -39,11 +39,21 @@ def plan(
 ) -> GatePlan:
     """Returns how long a comparison will probably take.
 
-    Before `first_pass` operations per arm a limit on stalls or failures allows no PASS.
-
     It follows the normal process of `detectable` over the looks, for independent log-normal times.
     Stalls and slow states that the robust sigma leaves out make it take longer, and so do stalls
     and failures that have to be followed up.
+
+    Args:
+        sigma: Standard deviation of the log time of one operation: 0.05 is about 5 %.
+        rule: Tolerance, margin, levels and looks; by default those of the program.
+        true_ratio: Candidate over baseline.
+        per_life: Operations of one life of a worker.
+        tau: Standard deviation of the offset of a process, in log time.
+        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
+        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+
+    Raises:
+        ValueError: `sigma` or `tau` is negative or not finite, or `true_ratio` is not positive.
     """
     for name, value in (("sigma", sigma), ("tau", tau)):
         if not (math.isfinite(value) and value >= 0):
@@ -116,6 +126,13 @@ def more_blocks(
 
     A verdict comes at a look: it is the first one that is left, those of `--more` included, which
     gives one eight times in ten. None where none does.
+
+    Args:
+        sigma: Standard deviation of the log time of one operation.
+        log_ratio: Natural log of the estimate of candidate over baseline.
+        operations: Operations per arm that were measured.
+        rule: Tolerance, margin, levels and looks.
+        per_life: Operations of one life of a worker.
     """
     schedule, block = Schedule.of(rule, per_life), PER_ARM * per_life
     for at, share in zip(schedule.looks, schedule.shares, strict=True):

@@ -72,7 +72,11 @@ class Boundaries:
     passes: Floats  # PASS below this log ratio, same shape
 
     def detected(self) -> Floats:
-        """Returns for each path the log ratio from which on it ends in REGRESSION."""
+        """Returns for each path the log ratio from which on it ends in REGRESSION, shape (paths,).
+
+        A path that passes at an earlier look does not get there, so that ratio has to be beyond
+        those at which it passes before.
+        """
         earlier = np.maximum.accumulate(self.passes, axis=1)[:, :-1]
         before = np.concatenate([np.full((len(earlier), 1), -np.inf), earlier], axis=1)
         return np.asarray(np.maximum(self.regression, before).min(axis=1), dtype=np.float64)
@@ -163,7 +167,20 @@ def detectable_at(
 ) -> tuple[float, ...]:
     """Returns `detectable` for each of several powers, of one simulation.
 
-    Before `first_pass` operations per arm a limit on stalls or failures allows no PASS.
+    Args:
+        powers: Probabilities with which a slow-down is found, each above 0 and below 1.
+        sigma: Standard deviation of the log time of one operation.
+        operations: Operations per arm.
+        rule: Tolerance, margin, levels and looks.
+        per_life: Operations of one life of a worker.
+        tau: Standard deviation of the offset of a process, in log time.
+        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
+        alpha_scale: Share of alpha that the point has.
+        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+
+    Returns:
+        A share for each power: 0.1 for a candidate that takes 10 % longer; infinite where the
+        blocks are too few for the level of every look.
     """
     of_rule, every = rule.looks_of(per_life), Schedule.of(rule, per_life).looks
     looks = max(1, sum(look <= operations for look in every))
@@ -212,7 +229,20 @@ def boundaries(
     alpha_scale: float = 1.0,
     first_pass: int = 0,
 ) -> Boundaries:
-    """Returns the word of each of 20,000 fixed paths at all looks."""
+    """Returns the word of each of 20,000 fixed paths at all looks.
+
+    A path is the estimate of the log ratio at each look, in standard errors, of a normal process
+    with independent increments. All calls share them, so that two rules differ by the rules alone.
+
+    Args:
+        sigma: Standard deviation of the log time of one operation.
+        rule: Tolerance, margin, levels and looks.
+        per_life: Operations of one life of a worker.
+        tau: Standard deviation of the offset of a process, in log time.
+        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
+        alpha_scale: Share of alpha that the point has.
+        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+    """
     paths = _paths(rule.looks_of(per_life))
     noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
     return _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
@@ -253,7 +283,14 @@ def _floor(rule: GateRule, baseline_s: float | None) -> float:
 
 
 def standard_error(sigma: float, operations: int) -> float:
-    """Returns the standard error of the log ratio that ranks give from N operations per arm."""
+    """Returns the standard error of the log ratio that ranks give from N operations per arm.
+
+    It is sigma * sqrt(2 / (E N)), where E is the efficiency of ranks against means.
+
+    Args:
+        sigma: Standard deviation of the log time of one operation.
+        operations: N.
+    """
     return sigma * math.sqrt(2 / (_EFFICIENCY * operations))
 
 

@@ -84,7 +84,17 @@ class ProcessTest:
 
     @classmethod
     def about(cls, centre: float, error: float, freedom: float, spread: Spread) -> Self:
-        """Returns the test of an estimate with an error and its freedom within the processes."""
+        """Returns the test of an estimate with an error and its freedom within the processes.
+
+        The variances within and between processes add up; their degrees of freedom follow F. E.
+        Satterthwaite, Biometrics Bulletin 2 (1946) 110.
+
+        Args:
+            centre: Estimate of the log ratio.
+            error: Standard error of it by the noise within processes alone.
+            freedom: Degrees of freedom of that error.
+            spread: What is known of the difference from process to process.
+        """
         within = spread.processes * error**2  # of one process
         total = within + spread.variance
         doubt = 2 * within**2 / freedom + 1 / spread.precision

@@ -53,6 +53,13 @@ def one_tail(
 
     All orders of each half of the blocks are listed, and their sums matched. The last digits may
     differ from those of the convolution, which rounds.
+
+    Args:
+        scores: One whole number per slot, shape (blocks, slots).
+        candidate: Which slots are summed, same shape, equally many in every block.
+        upper: Whether the chance is that of a sum at least as large, or else at least as small.
+        draws: Random orders that stand in for all of them beyond `EXACT_BLOCKS` blocks.
+        seed: Seed of those.
     """
     statistic, sums = _sums(scores, candidate)
     blocks, orders = sums.shape

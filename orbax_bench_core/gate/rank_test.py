@@ -37,13 +37,37 @@ _FEW_OPERATIONS: Final = 30
 def p_values(
     blocks: Blocks, shift: float, floor: float = 0.0, *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[float, float]:
-    """Returns the p-values of both sides if the candidate costs g(t) where the baseline costs t."""
+    """Returns the p-values of both sides if the candidate costs g(t) where the baseline costs t.
+
+    The candidate's times are mapped back by g (`Blocks.as_baseline`), each block is aligned at its
+    median, all are ranked together, and the ranks of the candidate are summed (J. L. Hodges and E.
+    L. Lehmann, "Rank methods for combination of independent experiments in analysis of variance",
+    Ann. Math. Statist. 33 (1962) 482).
+
+    Args:
+        blocks: Operations of both arms.
+        shift: Natural log of the ratio that is supposed.
+        floor: Seconds that the candidate is supposed to take longer at least; 0 for none.
+        draws: Random orders of the arms, used only beyond `EXACT_BLOCKS` blocks.
+        seed: Seed of those.
+
+    Returns:
+        The chance of a candidate that seems at least as slow, and of one at least as fast.
+    """
     scores = doubled_ranks(blocks, shift, floor)
     return tails(scores, blocks.candidate, draws=draws, seed=seed)
 
 
 def tail(blocks: Blocks, shift: float, *, slow: bool, draws: int = DRAWS, seed: int = 0) -> float:
-    """One of the p-values that `p_values` gives, but for the rounding of its last digits."""
+    """Returns one of the p-values of `p_values`, faster, and different in its last digits.
+
+    Args:
+        blocks: Operations of both arms.
+        shift: Natural log of the ratio that is supposed.
+        slow: Whether that of a candidate at least as slow is wanted, or else at least as fast.
+        draws: Random orders of the arms, used only beyond `EXACT_BLOCKS` blocks.
+        seed: Seed of those.
+    """
     scores = doubled_ranks(blocks, shift)
     return one_tail(scores, blocks.candidate, upper=slow, draws=draws, seed=seed)
 

@@ -30,7 +30,10 @@ _SUSPICIOUS_P: Final = 0.05
 
 
 def find_stalls(blocks: Blocks) -> tuple[Bools, float]:
-    """Returns which operations stalled, and from which multiple of the median on."""
+    """Returns which operations stalled, and from which multiple of the median on.
+
+    The first has the shape of `blocks.logs`: (blocks, slots, operations).
+    """
     logs = blocks.logs
     above = max(math.log(RATIO), SIGMAS * (robust_sigma(logs.ravel()) or 0.0))
     return np.asarray(logs > np.median(logs) + above), math.exp(above)
@@ -43,6 +46,13 @@ def judge_stalls(
 
     While the candidate is suspected of more stalls, or `max_stalls` is not yet excluded, a
     comparison goes on, to one look more than open times have.
+
+    Args:
+        blocks: Operations up to the look.
+        rule: Limit of stalls, and draws.
+        look: Index of the look.
+        alpha: Level of the operation, of which the look has its share.
+        seed: Seed of the orders of the arms that are drawn.
     """
     schedule = Schedule.of(rule, blocks.per_life)
     seen, threshold = find_stalls(blocks)

@@ -53,7 +53,11 @@ def existing_directory(path: str) -> AnyPath:
 
 @contextlib.contextmanager
 def scratch(directory: AnyPath) -> Iterator[AnyPath]:
-    """Makes a new folder in `directory`, and removes it with all that is in it at the end."""
+    """Makes a new folder in `directory`, and removes it with all that is in it at the end.
+
+    Raises:
+        UserError: The directory cannot be written to.
+    """
     folder = directory / f"{_PREFIX}{uuid.uuid4().hex[:12]}"
     if not is_remote(folder):
         try:
@@ -202,7 +206,18 @@ class Workload:
 def make_workload(
     directory: AnyPath, *, num_bytes: int, parallelism: int, dtype: str, repeats: int
 ) -> Workload:
-    """Makes synthetic data, which compresses as trained weights do."""
+    """Makes synthetic data, which compresses as trained weights do.
+
+    Args:
+        directory: Where it will be written.
+        num_bytes: Bytes in all, rounded down to whole pages of each piece.
+        parallelism: Pieces, which are written and read at the same time.
+        dtype: Type of the elements.
+        repeats: Times that each probe is made.
+
+    Raises:
+        UserError: A piece would have less than a page.
+    """
     import jax
 
     from orbax_bench_core.state import generate

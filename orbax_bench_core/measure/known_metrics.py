@@ -34,7 +34,16 @@ _metrics: dict[str, Metric] = {}
 
 
 def register(metric: Metric) -> Metric:
-    """Adds a metric and returns it; its namespace is one of `NAMESPACES`."""
+    """Adds a metric to those that reports know by unit and direction, and returns it.
+
+    Registering the same object twice changes nothing.
+
+    Args:
+        metric: Named `<namespace>/<name>`, with a namespace of `NAMESPACES`.
+
+    Raises:
+        ValueError: The name has another form, or another metric has it.
+    """
     if metric.namespace not in NAMESPACES or not metric.name.partition("/")[2]:
         raise ValueError(
             f"metric {metric.name!r} must be named '<namespace>/<name>' with a namespace of: "

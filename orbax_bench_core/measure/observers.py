@@ -33,7 +33,11 @@ class Slot(Generic[T]):
 
     @contextlib.contextmanager
     def holding(self, value: T) -> Iterator[None]:
-        """Holds `value` until the block ends; a second one may not come meanwhile."""
+        """Holds `value` until the block ends; a second one may not come meanwhile.
+
+        Raises:
+            RuntimeError: The slot is not empty, in this or another thread.
+        """
         with self._lock:
             if self._value is not None:
                 raise RuntimeError(
@@ -86,11 +90,18 @@ def notify(samples: Sequence[Sample]) -> None:
 
 
 def attempt(what: str, call: Callable[[], T], otherwise: T, whose: str = "") -> T:
-    """Calls `call`; an exception is logged and `otherwise` is returned."""
-    # The first failure of each `what` in the process is a WARNING with its traceback, later ones
-    # are DEBUG: a collector that fails must not flood the log of a thousand blocks. `what` follows
-    # "could not" in the log, and then `whose`; they are joined only if needed, since every block
-    # calls this three times for each of its collectors.
+    """Calls `call`; an exception is logged and `otherwise` is returned.
+
+    The first failure of each `what` in the process is a WARNING with its traceback, later ones are
+    DEBUG: a collector that fails must not flood the log of a thousand blocks.
+
+    Args:
+        what: What follows "could not" in the log.
+        call: What is tried.
+        otherwise: What is returned if it raises.
+        whose: Name that follows `what` in the log, in quotes; empty for none.
+    """
+    # Both are joined only if needed: every block comes here three times for each of its collectors.
     try:
         return call()
     except Exception:  # noqa: BLE001  # measuring is a guest in the process that it measures

@@ -218,7 +218,15 @@ def as_cell(cell: str | Cell) -> Cell:
 def axis(
     label: str, low: float, high: float, write: Callable[[float], str], *, log: bool = False
 ) -> Axis:
-    """Returns an axis from `low` to `high` with a few round ticks; `write` writes their labels."""
+    """Returns an axis with a few round ticks.
+
+    Args:
+        label: What the values are, with their unit if the ticks lack it.
+        low: Value at the left or lower end; above 0 on a log scale.
+        high: Value at the other end; one that is not above `low` is `low` + 1.
+        write: Writes a tick, with its unit.
+        log: Whether equal distances are equal ratios.
+    """
     scale = Scale(low, high if high > low else low + 1, log)
     return Axis(label, scale, scale.axis(write))
 

@@ -128,6 +128,12 @@ def chunk_shape(
     `tensorstore_utils.calculate_chunk_byte_size` in orbax-checkpoint 0.12.8, without `shard_axes`:
     the largest dimension that is cut already is cut further by its divisors, until a chunk is
     small enough; only then dimensions that are whole. One process writes `write_shape` at a time.
+
+    Args:
+        shape: Elements of the whole array in each dimension.
+        write_shape: Elements of the part that one process writes, of as many dimensions.
+        itemsize: Bytes of an element.
+        options: Limit of the bytes of a chunk, and whether OCDBT sets one too.
     """
     write_shape = tuple(max(1, size) for size in write_shape)
     limit = options.chunk_byte_size

@@ -63,7 +63,8 @@ class PlanMesh:
     def coordinate(self, axes: Sequence[str]) -> np.ndarray:
         """Returns for each device which part it holds of a dimension that `axes` cut, from 0.
 
-        The first axis counts most, as in `jax.sharding.PartitionSpec`.
+        The first axis counts most, as in `jax.sharding.PartitionSpec`. The result is int64, shape
+        (devices,), in the order of the mesh: row-major over `sizes`.
         """
         import numpy as np
 
@@ -80,6 +81,7 @@ class PlanMesh:
 
         Orbax has replica 0 write, which is the first device in mesh order among those with the
         same part: the one at the origin of every axis that cuts nothing, all but those `used`.
+        The result has the shape (hosts,), in the order of the mesh.
         """
         first = self.coordinate([axis for axis in self.axes if axis not in used]) == 0
         writers: np.ndarray = first.reshape(self.num_hosts, self.devices_per_host).sum(axis=1)
@@ -126,7 +128,17 @@ def read_mesh(text: str, devices_per_host: int | None, *, flag: str = "--mesh") 
 def make_mesh(
     axes: Sequence[str], sizes: Sequence[int], devices_per_host: int | None, *, flag: str = "--mesh"
 ) -> PlanMesh:
-    """Makes a mesh of given axes."""
+    """Makes a mesh of given axes.
+
+    Args:
+        axes: Names, the slowest first.
+        sizes: Devices along each of them.
+        devices_per_host: Devices of one process; None for all, where these are at most eight.
+        flag: What the user gave the mesh as, for messages.
+
+    Raises:
+        UserError: The devices are too many, or do not make whole hosts.
+    """
     devices = math.prod(sizes)
     if devices > MOST_DEVICES:
         message = f"{devices} devices are more than the {MOST_DEVICES} that can be planned for"

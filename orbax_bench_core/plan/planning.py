@@ -228,7 +228,18 @@ def plan_checkpoint(
 def plan_tree(
     tree: PlannedTree, mesh: PlanMesh, options: StorageOptions, target: PlanMesh, speeds: Speeds
 ) -> Plan:
-    """Plans a save of a tree from `mesh`, and its load onto `target`."""
+    """Plans a save of a tree from `mesh`, and its load onto `target`.
+
+    Args:
+        tree: Arrays with shapes, dtypes and partitions; nothing is allocated.
+        mesh: Devices that save.
+        options: How Orbax stores the arrays.
+        target: Devices that load.
+        speeds: GiB/s of one host, without which times are unknown.
+
+    Raises:
+        UserError: An array cannot be split over a mesh, or the devices of a host are no box in it.
+    """
     layout = predict(tree, mesh, options)
     chunks = {array.name: array.chunk_shape for array in layout.arrays} | tree.saved
     reading = read_cost(

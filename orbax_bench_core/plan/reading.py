@@ -87,6 +87,9 @@ class ReadCost:
 def read_cost(arrays: Sequence[ReadArray], mesh: PlanMesh) -> ReadCost:
     """Returns the bytes each host reads to load arrays onto a mesh.
 
+    A host reads whole chunks: at least the union of those that its shards touch, each once, and at
+    most one copy for each shard.
+
     Raises:
         UserError: The devices of a host are no box in the mesh.
     """
@@ -259,7 +262,11 @@ class TimeBounds:
 def time_bounds(
     layout: SaveLayout, reading: ReadCost, options: StorageOptions, speeds: Speeds
 ) -> TimeBounds:
-    """Returns the fewest seconds, by the bytes of the slowest host at the best speed."""
+    """Returns the fewest seconds, by the bytes of the slowest host at the best speed.
+
+    That is bytes on storage of the host with the most, after compression, over its GiB/s. Latency,
+    metadata and copies off the devices come on top.
+    """
     ratio = options.compression_ratio if options.use_compression else 1.0
 
     def seconds(values: float, speed: float | None) -> float | None:

@@ -157,7 +157,11 @@ def saved_mesh(stored: StoredCheckpoint) -> PlanMesh | None:
 
 
 def tree_of_spec(spec: config.Spec, *, label: str) -> PlannedTree:
-    """Returns the tree of a spec, in the order in which JAX flattens it."""
+    """Returns the tree of a spec, in the order in which JAX flattens it.
+
+    Raises:
+        UserError: The spec has no array.
+    """
     found = sorted(config.leaves(spec), key=lambda leaf: leaf[0])
     arrays = tuple(
         PlannedArray(path, leaf.shape, leaf.dtype, leaf.sharding or ())

@@ -92,7 +92,22 @@ def aside_path(path: AnyPath, data: bytes) -> AnyPath:
 
 
 def read_point(root: AnyPath, entry: SweepEntry, run_id: str) -> PointRecords:
-    """Reads all records of a point or pair; what is not what its place says is left out."""
+    """Reads all records of a point or pair; what is not what its place says is left out.
+
+    Left out, each with its reason, are files whose name is no place of a record, torn and too large
+    ones, those of another schema version, and records of another point, repeat, host or run.
+
+    Args:
+        root: The run directory, local or gs://.
+        entry: The point or pair.
+        run_id: The run that records have to be of.
+
+    Returns:
+        Records in the order of their repeats, warm-ups last, and what was left out.
+
+    Raises:
+        UserError: A record is there and cannot be read, such as without permission.
+    """
     folder, records, places, left_out = str(root), [], [], []
     for place, path in _files(root, entry.id):
         if place is not None:

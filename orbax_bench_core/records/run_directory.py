@@ -68,7 +68,20 @@ class RunDirectory:
     def owned(
         self, points: Sequence[SweepEntry] | None, *, command: str, say: Callable[[str], None]
     ) -> Iterator[None]:
-        """Holds the lease of the run, or of a batch of points, while something is measured."""
+        """Holds the lease of the run, or of a batch of points, while something is measured.
+
+        Records are written only by its holder, so that two commands on one directory, also from two
+        machines, cannot measure the same.
+
+        Args:
+            points: Those of the batch; None for the whole run.
+            command: What holds it, for the message of a command that waits or is refused.
+            say: Takes a line for people while this waits for another holder.
+
+        Raises:
+            UserError: Another command holds it, the directory lies in that of another run, or it
+                cannot be written to.
+        """
         ids = () if points is None else tuple(point.id for point in points)
         owner = batch_name(ids) if ids else WHOLE
         several = ids if len(ids) > 1 else ()
@@ -413,6 +426,12 @@ class RunDirectory:
 
         Several runs may share one storage: there each has a folder by the hash of its run
         directory.
+
+        Args:
+            point: The point or pair.
+            repeat: Number of the repeat, from 0.
+            warmup: Whether it is a warm-up, which are counted by themselves.
+            arm: Side of a pair, whose storage may differ; None for a point without arms.
         """
         root = self._data_root(point, arm)
         return root / point.directory / reading.repeat_folder(repeat, warmup)

@@ -92,7 +92,15 @@ def begin_info(
     code: CodeUnderTest,
     process_noise: sweep.ProcessNoiseOf | None,
 ) -> RunInfo:
-    """Returns the content of `run.json` for a run that begins now."""
+    """Returns the content of `run.json` for a run that begins now.
+
+    Args:
+        loaded: The suite with its text, which is kept so that the directory is complete by itself.
+        expansion: Its points and pairs.
+        code: Revision of the code under test.
+        process_noise: What a noise passport knows of the difference between processes, which
+            decides the design of each pair; None without a passport.
+    """
     suite = loaded.suite
     return RunInfo(
         run_id=uuid.uuid4().hex[:12],
@@ -122,7 +130,20 @@ def begin_info(
 
 
 def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -> RunInfo:
-    """Returns the content of `run.json` for a run that goes on."""
+    """Returns the content of `run.json` for a run that goes on.
+
+    It keeps id, time and code of the earlier one; once something is recorded also rules, seed,
+    designs and how far each point may go, because what is chosen after the data proves nothing.
+
+    Args:
+        earlier: What `run.json` has.
+        info: What it would have if the run began now.
+        root: The run directory, for messages.
+        judged: Whether the run ends in verdicts and something is recorded.
+
+    Raises:
+        UserError: It is a run of another suite, or of other rules.
+    """
     if earlier.suite_identity != info.suite_identity:
         raise UserError(
             f"{root} holds a run of another suite ({earlier.suite_name!r}, begun "
@@ -145,7 +166,11 @@ def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -
 
 
 def parse_info(data: bytes, file: str) -> RunInfo:
-    """Parses `run.json`; messages name `file`."""
+    """Parses `run.json`; messages name `file`.
+
+    Raises:
+        UserError: It is damaged, or of a schema version that is not read.
+    """
     try:
         return parsed_file(RunInfo, data, file)
     except pydantic.ValidationError as error:
@@ -158,7 +183,11 @@ ENGINE_RUN: Final = "engine_run.json"
 
 
 def parse_engine_run(data: bytes, file: str) -> str:
-    """Returns the id in `engine_run.json`; messages name `file`."""
+    """Returns the id of the run of an engine in `engine_run.json`; messages name `file`.
+
+    Raises:
+        UserError: The file is damaged.
+    """
     content = None
     with contextlib.suppress(ValueError, RecursionError):
         content = json.loads(data)

@@ -75,7 +75,11 @@ def finish(array: jax.Array, pending: Pending) -> LaneSums:
 
 
 def host_sums(array: np.ndarray[Any, Any]) -> LaneSums:
-    """Returns the sums of a NumPy array, equal to those of a `jax.Array` of the same content."""
+    """Returns the sums of a NumPy array, equal to those of a `jax.Array` of the same content.
+
+    Byte order and strides do not matter. Values count by their bits, so that a NaN equals the same
+    NaN, and 0 does not equal -0.
+    """
     native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
     size = min(native.dtype.itemsize, 4)
     words = native.dtype.itemsize // size
@@ -220,7 +224,11 @@ def partial_digest(tree: PyTree) -> dict[str, LeafSums]:
 
 
 def combine(parts: Iterable[PartialDigest]) -> Digest:
-    """Makes the digests of a tree from the parts of all processes."""
+    """Makes the digests of a tree from the parts of all processes.
+
+    Raises:
+        StateError: The trees of the processes differ in names, dtypes or shapes.
+    """
     first, *others = parts
     for other in others:
         if {n: s.kind for n, s in first.items()} != {n: s.kind for n, s in other.items()}:

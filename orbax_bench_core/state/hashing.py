@@ -26,10 +26,18 @@ def linear_index(
     global_shape: Sequence[int],
     offsets: Sequence[jax.Array] | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns the row-major index, in the whole array, of each element of a rectangular block."""
-    # That is its low and its high 32 bits, uint32, each broadcastable to `block_shape`. The block
-    # begins at `offsets`, or at zero. From 2**32 elements on, 64-bit mode must be on
-    # (`layout.wide`).
+    """Returns the row-major index, in the whole array, of each element of a rectangular block.
+
+    From 2**32 elements on, 64-bit mode must be on (`layout.wide`).
+
+    Args:
+        block_shape: Elements of the block in each dimension.
+        global_shape: Elements of the whole array, of as many dimensions.
+        offsets: Where the block begins in each dimension, scalars; at zero without.
+
+    Returns:
+        The low and the high 32 bits, uint32, each broadcastable to `block_shape`.
+    """
     is_wide = layout.needs_wide_index(global_shape)
     kind = np.uint64 if is_wide else np.uint32
     index = jnp.zeros(block_shape, kind)
@@ -46,7 +54,10 @@ def linear_index(
 
 
 def leaf_key(seed: int, leaf: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    """Returns the two uint32 words that tell the values of one leaf from those of all others."""
+    """Returns the two uint32 words that tell the values of one leaf from those of all others.
+
+    They are the BLAKE2b hash of seed and name, in 64 bits, shape (2,).
+    """
     digest = hashlib.blake2b(f"{seed}:{leaf}".encode(), digest_size=8).digest()
     return np.frombuffer(digest, dtype="<u4").astype(np.uint32)
 
@@ -57,7 +68,13 @@ def imaginary_key(key: jax.Array) -> jax.Array:
 
 
 def random_word(low: jax.Array, high: jax.Array, key: jax.Array) -> jax.Array:
-    """Returns 32 random bits per element: a function of its index and the key alone."""
+    """Returns 32 random bits per element: a function of its index and the key alone.
+
+    Args:
+        low: Low 32 bits of the indices, uint32, of any shape.
+        high: High 32 bits, broadcastable to that shape.
+        key: Words of the leaf (`leaf_key`), uint32, shape (2,).
+    """
     h = low ^ key[0]
     h = (h ^ (h >> 17)) * np.uint32(0xED5AD4BB)
     h = (h ^ (h >> 11)) + key[1] + high * _GOLDEN
@@ -76,9 +93,16 @@ def next_word(word: jax.Array) -> jax.Array:
 def content_lanes(
     words: Sequence[jax.Array], low: jax.Array, high: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns two independent hashes of each element's bits and index."""
-    # Summed modulo 2**32 over all elements, they do not depend on the order of summation, and hence
-    # not on the layout; the index inside makes them change when two elements change places.
+    """Returns two independent hashes of each element's bits and index, uint32.
+
+    Summed modulo 2**32 over all elements, they do not depend on the order of summation, and hence
+    not on the layout; the index inside makes them change when two elements change places.
+
+    Args:
+        words: The bits of the elements in words of up to 32 bits, each of the shape of the array.
+        low: Low 32 bits of the indices, of the same shape.
+        high: High 32 bits, broadcastable to that shape.
+    """
     place = _mix_a(low ^ high * _GOLDEN)
     a, b = place, place * _GOLDEN + high
     for word in words:

@@ -29,7 +29,11 @@ _LATE: Final = frozenset({"float4_e2m1fn", "float8_e8m0fnu"})
 
 
 def sharding_of(leaf: str, spec: ArraySpec, mesh: Mesh | None) -> NamedSharding | None:
-    """Returns the sharding that a spec asks for."""
+    """Returns the sharding that a spec asks for; None without a mesh, for one device.
+
+    Raises:
+        StateError: There is no mesh, or it does not split the array evenly.
+    """
     if mesh is None:
         if spec.sharding is None:
             return None
@@ -43,7 +47,17 @@ def sharding_of(leaf: str, spec: ArraySpec, mesh: Mesh | None) -> NamedSharding 
 def named_sharding(
     leaf: str, shape: Sequence[int], entries: Sequence[ShardingEntry], mesh: Mesh
 ) -> NamedSharding:
-    """Builds a sharding after checking that it partitions the array evenly."""
+    """Builds a sharding after checking that it partitions the array evenly.
+
+    Args:
+        leaf: Name of the array, for messages.
+        shape: Elements in each dimension.
+        entries: Mesh axes that split each dimension, of which later ones may lack.
+        mesh: The mesh.
+
+    Raises:
+        StateError: An axis is unknown, is used twice, or does not divide its dimension.
+    """
     used: list[str] = []
     for dimension, entry in enumerate(entries):
         axes = (entry,) if isinstance(entry, str) else tuple(entry or ())
@@ -162,9 +176,11 @@ def wide(shape: Sequence[int], dtype: str) -> contextlib.AbstractContextManager[
 
 
 def offsets(sharding: NamedSharding, shape: tuple[int, ...]) -> list[jax.Array]:
-    """Returns where the shard of the device that runs this begins, in each dimension."""
-    # Call it inside `over_shards`; from 2**32 elements on, 64-bit mode must be on. The
-    # partitioner's own offsets are 32-bit and signed, which is too little for long dimensions.
+    """Returns where the shard of the device that runs this begins, a scalar for each dimension.
+
+    Call it inside `over_shards`; from 2**32 elements on, 64-bit mode must be on.
+    """
+    # The partitioner's own offsets are 32-bit and signed, which is too little for long dimensions.
     kind = jnp.uint64 if needs_wide_index(shape) else jnp.uint32
     extents = sharding.shard_shape(shape)
     entries = [*sharding.spec, *[None] * (len(shape) - len(sharding.spec))]

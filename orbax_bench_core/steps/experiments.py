@@ -100,7 +100,16 @@ class Experiment:
 
 
 def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusion:
-    """Publishes an answer, and then the report, which shows it."""
+    """Publishes an answer, and then the report, which shows it.
+
+    Args:
+        run: Where the records are, and where its files go.
+        answer: The row of `answers.ANSWERS`.
+        options: What the answer is asked with, such as the limit of a soak.
+
+    Raises:
+        NothingFound: The records say nothing of it, with the reason.
+    """
     from orbax_bench_core.steps.reporting import publish, publish_answer
 
     try:
@@ -122,7 +131,17 @@ def load_for(
     overrides: Sequence[str] = (),
     hosts: int = 1,
 ) -> LoadedSuite:
-    """Loads a suite as an experiment needs it; its points run on all hosts, unless it says else."""
+    """Loads a suite as an experiment needs it; its points run on all hosts, unless it says else.
+
+    Args:
+        experiment: What will be measured; it may change keys and refuse the suite.
+        read: Reads the suite with overrides, which come before those of the experiment.
+        overrides: Those of the user, as `--override` takes them.
+        hosts: Hosts that measure together: `execution.processes` where the suite names none.
+
+    Raises:
+        UserError: The suite is invalid, or not one that the experiment can measure.
+    """
     loaded = read(overrides)
     more = experiment.overrides(loaded.suite)
     if hosts > 1 and "processes" not in loaded.suite.execution.model_fields_set:
@@ -138,7 +157,19 @@ def begin(
     settings: execute.RunSettings = execute.DEFAULTS,
     say: execute.Say = execute.silent,
 ) -> execute.Session:
-    """Begins the run directory of an experiment, or goes on with what is there."""
+    """Begins the run directory of an experiment, or goes on with what is there.
+
+    Args:
+        experiment: What will be measured.
+        suite: As `load_for` returned it.
+        directory: The run directory, local or gs://.
+        settings: How workers run; the experiment may need some its own way.
+        say: Takes lines for people.
+
+    Raises:
+        UserError: The directory holds a run of another suite or of other rules, or another command
+            measures into it.
+    """
     settings = dataclasses.replace(settings, **experiment.changes)
     experiment.check_place(directory)
     session = execute.Session.begin(suite, directory, settings=settings, say=say)
@@ -155,7 +186,20 @@ def perform(
     say: execute.Say = execute.silent,
     lock: bool = True,
 ) -> Conclusion:
-    """Makes an experiment from beginning to end, and shows nothing."""
+    """Makes an experiment from beginning to end, and shows nothing.
+
+    Args:
+        experiment: What is measured and concluded.
+        suite: A file, a suite that was loaded (without `overrides`), or what reads one.
+        directory: The run directory, local or gs://.
+        overrides: Keys of the suite to change, as `--override` takes them.
+        settings: How workers run.
+        say: Takes lines for people.
+        lock: Whether to wait while another command measures on this machine.
+
+    Raises:
+        UserError: The suite is invalid, or cannot be measured or concluded from here.
+    """
 
     def read(given: Sequence[str]) -> LoadedSuite:
         if isinstance(suite, LoadedSuite):
@@ -186,7 +230,18 @@ def measure_points(
     lock: bool = True,
     meanwhile: Callable[[], object] | None = None,
 ) -> None:
-    """Runs every repeat that has no finished record yet."""
+    """Runs every repeat that has no finished record yet.
+
+    Args:
+        session: The run that was begun.
+        limits: Whether to measure the limits of machine and storage afterwards, once per run.
+        lock: Whether to wait while another command measures on this machine.
+        meanwhile: Called once, while the first workers start.
+
+    Raises:
+        NoRoom: A disk has no room for one checkpoint.
+        UserError: Another command measures into the directory.
+    """
     with measuring(session, lock=lock) as watched:
         execute.run_points(watched, meanwhile)
         if limits:
@@ -215,8 +270,13 @@ class NoRoom(UserError):
 
 
 def check_room(session: execute.Session) -> None:
-    """Warns when checkpoints will probably fill a disk, before anything is measured."""
-    # Nothing is known of models and checkpoints that the suite only names, nor of buckets.
+    """Warns when checkpoints will probably fill a disk, before anything is measured.
+
+    Nothing is known of models and checkpoints that the suite only names, nor of buckets.
+
+    Raises:
+        NoRoom: Not even one checkpoint fits, by half of the bytes of its arrays.
+    """
     for room in rooms(session):
         if room.largest * _LEAST_SHARE > room.free:
             raise NoRoom(

@@ -58,7 +58,25 @@ def plan(
     *,
     go_on: bool = False,
 ) -> list[str]:
-    """Expands a suite, begins its run directory, and notes which step measures which points."""
+    """Expands a suite, begins its run directory, and notes which step measures which points.
+
+    Args:
+        suite_text: The suite as YAML.
+        output_directory: The run directory, local or gs://.
+        arms: What replaces the `arms` of the suite, as YAML; empty for nothing.
+        processes: Hosts that measure a point together, where the suite names no number.
+        file: Name of the suite, for messages and to find classes next to it.
+        points_per_step: Points of one step; 0 for as many as take some minutes.
+        most_steps: Steps that the engine takes; 0 for our own limit.
+        engine_run: Id of the run of the engine.
+        go_on: Whether a directory of another run of the engine is continued.
+
+    Returns:
+        For each step the ids of its points, with spaces between.
+
+    Raises:
+        UserError: The suite is invalid, this image lacks a module, or the directory is not ours.
+    """
     if arms:
         suite_text = with_keys(suite_text, {"arms": SuiteSource(arms, "arms").data})
 
@@ -105,7 +123,17 @@ def check_modules(suite: Suite) -> None:
 def batches(
     entries: Sequence[SweepEntry], repeats: int, points_per_step: int = 0, most_steps: int = 0
 ) -> list[tuple[SweepEntry, ...]]:
-    """Puts points or pairs into batches of consecutive ones, each of which is a step."""
+    """Puts points or pairs into batches of consecutive ones, each of which is a step.
+
+    Args:
+        entries: All of the run, in their order.
+        repeats: Repeats of each, warm-ups included, from which the time of a step is estimated.
+        points_per_step: Entries of a batch; 0 for as many as take some minutes.
+        most_steps: Batches that the engine takes; 0 for our own limit.
+
+    Raises:
+        UserError: A batch would have too many entries, or there would be too many batches.
+    """
     if points_per_step > _MOST_POINTS:
         raise UserError(
             f"{points_per_step} points in one step: it takes {_MOST_POINTS} at most, whose ids "

@@ -57,7 +57,17 @@ class BatchOutcome(NamedTuple):
 def measure_batch(
     session: execute.Session, *, limits: bool = True, strict: bool = False, lock: bool = True
 ) -> BatchOutcome:
-    """Runs what points still lack: their repeats, or blocks of both arms until a verdict."""
+    """Runs what points still lack: their repeats, or blocks of both arms until a verdict.
+
+    Args:
+        session: The run, joined for some of its entries.
+        limits: Whether to measure the limits of the machine afterwards.
+        strict: Whether a failed repeat is an error; otherwise it is only a record.
+        lock: Whether to wait while another command measures on this machine.
+
+    Raises:
+        PointFailed: `strict`, and a repeat or an arm failed.
+    """
     if session.pairs:
         verdicts = compare_arms(session, lock=lock)
         outcome = BatchOutcome.of(session)

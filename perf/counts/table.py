@@ -156,7 +156,7 @@ COUNTS: Final = (
     ),
     Count(
         name="demo",
-        claim="the demo, a suite beside itself, ends in PASS",
+        claim="the demo, a suite against itself, ends in PASS",
         trials=20,
         command=_python("perf.demo --real"),
     ),

@@ -94,7 +94,7 @@ def test_cpu_times_that_decide_are_the_series_that_is_shown(history, make_paired
 def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):
     told = history(make_paired_run(0, blocks=1).root, "--details").out
     assert re.search(r" 1 +\d\.\d{3}x \(median of blocks\) +–", told)
-    assert "? NOT JUDGED: 1 run, and it takes 10 to flag a change" in told
+    assert "? NOT JUDGED: it takes 10 runs of a ratio to flag a change" in told
 
 
 def code(commit):

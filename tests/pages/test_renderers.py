@@ -118,6 +118,12 @@ def test_a_terminal_shows_the_summary_then_the_answer_then_the_command_to_run():
     assert {"29", "the rest"} <= {line.strip() for line in whole.splitlines()}
 
 
+@pytest.mark.parametrize("write", [pages.to_html, pages.to_markdown])
+def test_a_page_says_what_to_do_before_the_figures(write):
+    text = write(document(pages.Text("a figure"), following=pages.Code("orbax-bench x", "Why:")))
+    assert text.index("orbax-bench x") < text.index("a figure")
+
+
 def test_no_cell_of_a_narrow_terminal_is_cut():
     row = pages.Row(("1.5 MiB (1.25 to 1.75)", "a long name of an option", "INCONCLUSIVE"), "group")
     columns = (pages.Column("per save", "number"), pages.Column("is"), pages.Column("verdict"))

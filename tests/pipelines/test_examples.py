@@ -116,7 +116,7 @@ def checked_out(tmp_path):
     git(origin, "checkout", "main")
     git(origin, "merge", "--no-ff", "change")
     git(tmp_path, "clone", "--depth", "2", f"file://{origin}", checkout)
-    script = github_steps()["Check out the base branch beside it"]
+    script = github_steps()["Check out the base branch next to it"]
     subprocess.run(["bash", "-e", "-c", script], cwd=checkout, check=True, capture_output=True)
     return checkout
 

@@ -66,6 +66,7 @@ RUN_BY = {
 """The test that runs the shell blocks of a page."""
 
 NOT_RUN = {
+    "docs/gallery.md": "the commands of other pages, whose tests run them, on other suites",
     "docs/launch/jobset.md": "needs a Kubernetes cluster",
     "docs/launch/pathways.md": "needs a Pathways cluster",
     "docs/launch/ray.md": "needs a Ray cluster; tests/launchers start one",
@@ -139,3 +140,8 @@ def test_yaml_is_a_suite_or_a_part_of_one(block):
                 {"name": arm["environment"], "requirements": [name]}
             )
     parse_suite(json.dumps(whole), "page.yaml")
+
+
+def test_the_dags_on_airflow_are_the_file_that_tests_of_airflow_run():
+    (dags,) = (block for block in blocks_of("docs/pipelines/airflow.md") if block.title)
+    assert dags.text == (ROOT / "examples" / "airflow" / dags.title).read_text()

@@ -9,6 +9,7 @@ from orbax_bench_core import pages
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
 from orbax_bench_core.analysis.history.model import History, PastRun, PastSeries
+from orbax_bench_core.analysis.names import heading
 
 _MOST_SERIES: Final = 20
 _MOST: Final = 3.0
@@ -49,7 +50,7 @@ def worst(history: History) -> PastSeries | None:
 
 def latest(series: PastSeries) -> str:
     """Returns the result of the last run: `save +62 %`, or `save 24 ms` of a run without arms."""
-    return f"{series.operation} {_level(series)}"
+    return f"{heading(series.operation)} {_level(series)}"
 
 
 def _level(series: PastSeries) -> str:

@@ -59,9 +59,9 @@ def headline(history: History, series: Sequence[PastSeries]) -> pages.Callout:
         return pages.Callout("NOT JUDGED", said, "unsure")
     runs = pages.count(history.num_runs, "run")
     if not judged:
-        return pages.Callout(
-            "NOT JUDGED", f"{runs}, and it takes {FEWEST} to flag a change", "unsure"
-        )
+        most = max(len(each.runs) for each in ratios)
+        said = f"it takes {FEWEST} runs of a ratio to flag a change, and the longest has {most}"
+        return pages.Callout("NOT JUDGED", said, "unsure")
     if not (found := _worst(series)):
         said = f"no flag in {pages.count(len(judged), 'ratio')} to a reference arm over {runs}"
         return pages.Callout("STEADY", said, "good")

@@ -21,9 +21,13 @@ def has_mark() -> bool:
 
 
 def reset_mark() -> None:
-    """Lowers the mark to the resident set size of this moment."""
-    # `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
-    # It is an OSError if `has_mark` is false, or the kernel refuses.
+    """Lowers the mark to the resident set size of this moment.
+
+    `ru_maxrss` of the process follows the mark, so from here on it too says the peak since then.
+
+    Raises:
+        OSError: `has_mark` is false, or the kernel refuses.
+    """
     switch = _switch(os.getpid())
     if switch is None:
         raise OSError("this process cannot reset VmHWM; ask has_mark() first")
@@ -31,7 +35,11 @@ def reset_mark() -> None:
 
 
 def read_mark() -> int:
-    """The largest resident set since `reset_mark`, in bytes; an OSError where there is no mark."""
+    """Returns the largest resident set since `reset_mark`, in bytes.
+
+    Raises:
+        OSError: The kernel keeps no mark; `has_mark` says so beforehand.
+    """
     status = base.reader(_STATUS)
     found = b"" if status is None else status(0).partition(_MARK)[2]
     if not found:

@@ -67,7 +67,11 @@ def _check(found: Any, *names: str) -> None:
 
 
 def seconds_of(text: str, flag: str) -> float:
-    """Reads a duration such as `90`, `90s`, `15min`, `4h` or `2d`."""
+    """Returns the seconds of a duration such as `90`, `90s`, `15min`, `4h` or `2d`.
+
+    Raises:
+        UserError: It is no duration; the message names `flag`.
+    """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise UserError(f"{flag}: expected a duration such as 90s, 15min, 4h or 2d, got {text!r}")
@@ -111,7 +115,16 @@ def job_of(
     log: JobLog | None = None,
     checkpoint: CheckpointFacts | None = None,
 ) -> Job:
-    """Puts a job together."""
+    """Puts a job together from what is given, and where that lacks a field from the others.
+
+    Args:
+        given: Fields of `Job` and `LocalTier` by name, in seconds; None for one that is not given.
+        log: What a job's log says.
+        checkpoint: What a checkpoint of the job says.
+
+    Raises:
+        UserError: Something is known of none of them; the message has the flags that give it.
+    """
     known = {name: value for name, value in given.items() if value is not None}
     found = _defaults(known, log, checkpoint) | known
     missing = [flag for name, flag in _FLAGS.items() if name not in found]

@@ -53,7 +53,19 @@ def find_releases(
     also: Sequence[str] = (),
     only_wheels: bool = False,
 ) -> tuple[Release, ...]:
-    """Returns the releases from `good` to `bad`, in order of version, both included."""
+    """Returns the releases from `good` to `bad`, in order of version, both included.
+
+    Args:
+        package: Name on the package index.
+        good: Version that was fast; older than `bad`.
+        bad: Version that is slow.
+        wheels: Folder with wheels of the package, which come before those of the index.
+        also: Further requirements of each environment.
+        only_wheels: Whether the index is not asked.
+
+    Raises:
+        UserError: There is no such release, or `good` is not older than `bad`.
+    """
     from packaging.version import InvalidVersion, Version
 
     local = {} if wheels is None else _wheels(package, wheels)
