@@ -172,12 +172,6 @@ def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, s
     assert "mount a claim by the setting pvc" in done.err
 
 
-def test_an_output_directory_below_a_claim_is_taken(pipeline_command, suite):
-    arguments = ["--target", "kfp", "--set", "pvc={name: claim, path: /mnt/bench}", "--dry-run"]
-    done = pipeline_command(*submit(suite, *arguments, output="/mnt/bench/out"))
-    assert done.code == 0, done.err
-
-
 def test_an_image_that_only_this_machine_has_is_noted(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", "--dry-run"))
     assert "note: the nodes of the cluster must have the image 'orbax-bench:" in done.err
@@ -216,19 +210,6 @@ def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
     assert done.err == said
 
 
-def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):
-    done = pipeline_command(
-        "compile", "--target", "vertex", "--set", "pvc={name: a, path: /b}", "--output", "-"
-    )
-    assert done.code == 2
-    assert "pvc: the target vertex cannot honour it: Vertex AI has no volume claims" in done.err
-
-
 def test_a_package_needs_a_name_that_services_take(pipeline_command, tmp_path):
     done = pipeline_command("compile", "--target", "gke", "--output", tmp_path / "x.json")
     assert (done.code, "a package is a .yaml file" in done.err) == (2, True)
-
-
-def test_a_folder_that_does_not_exist_is_told(pipeline_command, tmp_path):
-    done = pipeline_command("compile", "--target", "gke", "--output", tmp_path / "no" / "x.yaml")
-    assert (done.code, "cannot write" in done.err) == (2, True)

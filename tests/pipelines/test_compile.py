@@ -14,7 +14,6 @@ from orbax_bench_pipelines.targets import Placement, Target
 from orbax_bench_pipelines.targets.values import STEPS
 from tests.pipelines import strict
 from tests.pipelines.strict import documents, read
-from tests.support.processes import ROOT
 
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
 
@@ -78,23 +77,6 @@ def test_only_steps_that_measure_on_tpus_ask_for_the_chips_and_the_nodes():
     assert not any(other.node_selector.labels for other in configs.values())
 
 
-def test_given_nodes_and_tolerations_reach_the_steps_that_measure():
-    _, platform = documents(
-        Target.KFP,
-        node_selectors={"pool": "bench"},
-        tolerations={"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"},
-    )
-    config = strict.platform_spec(platform)["exec-run-sweep-point"]
-    assert dict(config.node_selector.labels) == {"pool": "bench"}
-    [toleration] = config.tolerations
-    assert (toleration.key, toleration.operator, toleration.value, toleration.effect) == (
-        "only",
-        "Equal",
-        "bench",
-        "NoSchedule",
-    )
-
-
 def test_every_step_mounts_the_claims_and_has_the_labels():
     spec, platform = documents(
         Target.KFP, pvc={"name": "claim", "path": "/mnt/x"}, labels={"team": "ml"}
@@ -104,24 +86,6 @@ def test_every_step_mounts_the_claims_and_has_the_labels():
     for config in configs.values():
         assert [mount.mount_path for mount in config.pvc_mount] == ["/mnt/x"]
         assert dict(config.pod_metadata.labels) == {"team": "ml"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
-def test_every_step_runs_in_the_image(target):
-    spec = documents(target, image="a/b:1", folder_per_run=True)[0]
-    images = {
-        executor["container"]["image"] for executor in spec["deploymentSpec"]["executors"].values()
-    }
-    assert images == {"a/b:1"}
-
-
-@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
-def test_steps_that_measure_get_cpus_and_memory(target):
-    spec = documents(target, cpu="8", memory="64Gi")[0]
-    [container] = measuring(spec).values()
-    assert container["resources"]["resourceCpuLimit"] == "8"
-    assert container["resources"]["resourceMemoryLimit"] == "64Gi"
 
 
 @pytest.mark.parametrize(
@@ -183,12 +147,6 @@ def test_no_step_asks_for_a_cache(pipeline, package, released):
     assert any("run-sweep-point" in name for name in steps)
     asked = [name for name, task in steps.items() if task.get("cachingOptions")]
     assert asked == [], "kfp writes what is switched off as nothing"
-
-
-def test_the_docs_name_what_a_cluster_gets_of_retries_and_of_points_at_once():
-    page = (ROOT / "docs" / "pipelines.md").read_text()
-    assert "`parallelismLimit`" in page
-    assert "`set_retry`" in (ROOT / "docs" / "pipelines" / "kubeflow.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["async-study", "calibration"])

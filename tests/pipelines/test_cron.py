@@ -43,10 +43,6 @@ def test_the_field_at_fault_is_named(text, at_fault):
     assert at_fault in refusal(text)
 
 
-def test_july_is_not_taken_for_a_last_day():
-    assert parse_cron("0 3 * JUL *").fields[3] == "JUL"
-
-
 @pytest.mark.parametrize("text", ["", "0 3 * *", "0 0 3 * * *", "TZ=UTC 0 3 * * *", "@daily"])
 def test_another_number_of_fields_is_refused(text):
     assert "expected five fields" in refusal(text)

@@ -102,11 +102,6 @@ def test_a_missing_bucket_is_told_and_made_only_when_asked(
     assert len(vertex.bodies("POST", "/(pipelineJobs|schedules)")) == 1
 
 
-def test_what_is_there_is_left_as_it_is(vertex, pipeline_command, suite):
-    assert pipeline_command(*arguments("submit", suite, vertex, "--create")).code == 0
-    assert storage_writes(vertex) == []
-
-
 @pytest.mark.parametrize(("command", "more"), [("submit", []), ("schedule", SCHEDULE)])
 def test_without_a_root_artifacts_lie_below_the_output_directory(
     vertex, pipeline_command, suite, command, more
@@ -216,22 +211,6 @@ def test_nor_does_it_keep_a_command_that_looks_into_a_bucket(
     assert webhook.states == ["FAILED"] * (command == "run")
     assert f"{said} has not answered within 8 s" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_sweep_over_200_points_is_submitted_whole(vertex, pipeline_command, tmp_path):
-    file = tmp_path / "suite.yaml"
-    sizes = list(range(1, 101))
-    file.write_text(
-        "suite_name: many\nbenchmarks:\n- generator: save_restore\n"
-        f"  options: {{use_ocdbt: [true, false], chunk_byte_size: {sizes}}}\n"
-    )
-    done = pipeline_command(*arguments("submit", file, vertex))
-    assert done.code == 0, done.err
-    assert "200 points" in done.err
-    [body] = vertex.bodies("POST", "/pipelineJobs")
-    job = parsed(body, types.PipelineJob)
-    check_job(job)
-    assert job.runtime_config.parameter_values["suite"] == file.read_text()
 
 
 @pytest.mark.parametrize(
@@ -347,12 +326,6 @@ def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command,
     asked = parsed(schedule, types.Schedule).create_pipeline_job_request.pipeline_job
     for job in (parsed(run, types.PipelineJob), asked):
         assert (job.network, job.encryption_spec.kms_key_name) == (network, key)
-
-
-def test_a_schedule_of_another_name_is_left_alone(vertex, pipeline_command, suite):
-    for name in ("one", "two"):
-        pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE, "--name", name))
-    assert [each["displayName"] for each in vertex.schedules.values()] == ["one", "two"]
 
 
 def test_a_completed_schedule_is_not_changed(vertex, pipeline_command, suite):
