@@ -25,11 +25,6 @@ def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
     assert text.startswith(SUITE)
 
 
-def test_a_suite_with_arms_needs_no_flags():
-    suite = loaded("arms: {}\n")
-    assert with_arms(suite, [], [], same=False) is suite
-
-
 def test_a_suite_beside_itself_has_a_worker_per_slot_unless_it_says_otherwise():
     found = with_arms(loaded(), [], [], same=True).suite
     assert (found.gate.lives, found.arms.baseline) == ("always", found.arms.candidate)
@@ -67,13 +62,6 @@ def test_a_pipeline_refuses_arms_that_measure_the_same(orbax_bench, write_suite,
     assert refused.code == 2
     assert "both arms measure the same" in refused.err
     assert orbax_bench(*plan, write_suite(extra="arms: {}\n")).code == 0
-
-
-def test_arms_that_differ_are_not_compared_as_the_same(orbax_bench, write_suite, tmp_path):
-    suite = write_suite(extra="arms: {candidate: {options: {use_ocdbt: false}}}\n")
-    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--aa")
-    assert ended.code == 2
-    assert "these differ" in ended.err
 
 
 @pytest.mark.slow

@@ -52,14 +52,6 @@ def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path)
     assert f"\nPage: {tmp_path / 'out'}/report.html\n" in quiet.out
 
 
-def test_it_cannot_be_quiet_and_verbose(run):
-    done = run({}, "--quiet", "--verbose")
-    assert (done.code, done.err) == (
-        2,
-        "error: --quiet shows less and --verbose more: give one of them\n",
-    )
-
-
 def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
     done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, repeats=5)
     assert done.code == 1

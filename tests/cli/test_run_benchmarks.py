@@ -76,16 +76,6 @@ def test_flags_of_the_guide_become_arguments_of_run(taken, given, expected):
     assert taken(*given) == expected
 
 
-def test_without_arguments_those_of_the_process_are_taken(taken):
-    assert taken(process=["run_benchmarks.py", "--config_file=s.yaml"])[0] == "s.yaml"
-
-
-def test_a_flag_without_its_value_is_named(monkeypatch, run_main):
-    outcome = run_main(lambda: run_benchmarks.main(["--config_file"]))
-    assert outcome.code == 2
-    assert "Option '--config_file' requires an argument" in outcome.err
-
-
 @pytest.mark.parametrize(
     "flags",
     [
@@ -124,10 +114,3 @@ def test_an_unknown_flag_is_refused(monkeypatch, run_main):
     outcome = run_main(lambda: run_benchmarks.main(["--config_file=s.yaml", "--no_such_flag"]))
     assert outcome.code == 2
     assert "--no_such_flag" in outcome.err
-
-
-def test_the_output_directory_is_required(monkeypatch, run_main):
-    monkeypatch.setattr(sys, "argv", [])
-    outcome = run_main(lambda: run_benchmarks.main(["--config_file=s.yaml"]))
-    assert outcome.code == 2
-    assert "--output_directory" in outcome.err
