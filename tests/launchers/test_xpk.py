@@ -123,12 +123,6 @@ def test_the_cluster_has_to_be_named():
         place_settings("xpk", [])
 
 
-def test_a_machine_without_xpk_is_one_message(made, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="cannot find `xpk`"):
-        made().start()
-
-
 @pytest.fixture
 def fake_xpk(tmp_path, monkeypatch):
     """Puts a program on the path that notes how it is called, and waits with code 125."""

@@ -107,12 +107,6 @@ def test_process_granules_must_be_as_many_as_the_mesh_needs() -> None:
         device_grid(config, _devices([4, 4]))
 
 
-def test_accelerators_cross_their_slices() -> None:
-    config = _config("ab", {"a": 2}, {"b": 2})
-    grid = device_grid(config, _devices([2, 2], by="slice_index", platform="gpu"))
-    assert _ids(grid) == [[0, 2], [1, 3]]
-
-
 def test_accelerators_of_one_slice_do_not_simulate_two() -> None:
     config = _config("ab", {"a": 2}, {"b": 2})
     with pytest.raises(MeshDoesNotFit, match=r"dcn\(b2\)·a2 .*\(unit: slice\).*here is 1 with 4"):
@@ -137,14 +131,6 @@ def test_physical_axes_are_not_split_unless_allowed() -> None:
         MeshDoesNotFit, match=r"a2b32 cannot be laid out.*allow_split_physical_axes"
     ):
         device_grid(config, _tpu_cube())
-
-
-@pytest.mark.parametrize("dcn", [None, {}])
-def test_physical_axes_are_split_when_allowed(dcn: dict[str, int] | None) -> None:
-    config = _config("ab", {"a": 2, "b": 32}, dcn, allow_split_physical_axes=True)
-    grid = device_grid(config, _tpu_cube())
-    assert grid.shape == (2, 32)
-    assert sorted(device.id for device in grid.flat) == list(range(64))
 
 
 def test_fewer_devices_of_several_processes_are_some_of_each():

@@ -92,24 +92,12 @@ def test_a_paired_run_whose_last_look_is_made_is_complete(settled):
     assert settled(blocks=30, sigma=0.6) == ("complete", False)
 
 
-def test_a_report_without_notes_has_no_list_of_them(make_paired_run):
-    run = make_paired_run(0, blocks=3)
-    publish(run)
-    assert "Notes" not in (run.root / "report.md").read_text()
-
-
 def test_a_paired_run_with_a_verdict_is_complete(settled):
     assert settled(ratio=1.0, sigma=0.001, blocks=10) == ("complete", False)
 
 
 def test_a_paired_run_that_was_interrupted_is_incomplete(settled):
     assert settled(blocks=3) == ("incomplete", True)
-
-
-def test_a_paired_run_without_a_record_is_incomplete(make_run, make_point):
-    run = make_run([], points=[make_point(candidate=make_point(options={"use_ocdbt": False}))])
-    publish(run)
-    assert run.read_info().status == "incomplete"
 
 
 def test_a_pair_of_which_both_arms_failed_is_incomplete(make_run, make_record, make_point):
