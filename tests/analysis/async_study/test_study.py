@@ -366,11 +366,6 @@ def test_an_nnx_model_beside_the_suite_is_counted(make_point):
     assert counter(many) == 11 * 16 * 16  # neither statistics nor random keys
 
 
-@pytest.mark.slow
-def test_an_nnx_model_that_cannot_be_imported_is_not_counted(make_point):
-    assert ParameterCounter()(make_point(checkpoint=CheckpointConfig(nnx="nowhere:Model"))) is None
-
-
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
 
 
