@@ -121,8 +121,8 @@ def test_components_for_others_name_an_image_that_they_can_pull(tmp_path):
         assert images_in(file) == [image]
 
 
-@pytest.mark.parametrize("image", ["orbax-bench:0.1.0", "ghcr.io/me/orbax-bench:latest"])
-def test_an_image_that_others_cannot_pull_is_refused(tmp_path, image):
+def test_an_image_that_others_cannot_pull_is_refused(tmp_path):
+    image = "ghcr.io/me/orbax-bench:latest"
     done = written(tmp_path, image)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: ORBAX_BENCH_IMAGE: {image!r} is no image that others")
