@@ -400,21 +400,6 @@ def test_what_is_kept_stays_and_is_named(launched, cluster, capfd):
     assert set(cluster.objects["jobsets"]) == {"ob-tiny"}
 
 
-def test_an_interrupt_deletes_all(launched, cluster):
-    cluster.script = [running]
-    original = launched.time.sleep
-
-    def sleep(seconds):
-        if HEAD in cluster.objects["pods"] and cluster.objects["jobsets"]:
-            cluster.objects["pods"].clear()
-            raise KeyboardInterrupt
-        original(seconds)
-
-    launched.time.sleep = sleep
-    assert launched.run() == 130
-    launched.assert_nothing_is_left()
-
-
 def test_a_pod_owns_what_it_creates(launched, cluster, monkeypatch):
     cluster.pod("step-1", own="none", running={})
     cluster.script = [completed]
@@ -424,19 +409,6 @@ def test_a_pod_owns_what_it_creates(launched, cluster, monkeypatch):
     assert launched.run() == 0
     (owner,) = cluster.sent[0]["metadata"]["ownerReferences"]
     assert owner == {"apiVersion": "v1", "kind": "Pod", "name": "step-1", "uid": "uid-step-1"}
-
-
-def test_without_a_cluster_there_is_one_message(launched, tmp_path):
-    with pytest.raises(UserError, match="no Kubernetes cluster to launch on"):
-        launched.launcher(f"kubeconfig={tmp_path}/none").start()
-
-
-def test_the_thread_that_prints_ends_with_the_launch(launched, cluster):
-    before = set(threading.enumerate())
-    cluster.script = [running, completed]
-    launched.run()
-    left = set(threading.enumerate()) - before
-    assert [thread.name for thread in left if "_print" in thread.name] == []
 
 
 def command_line(launched):
