@@ -49,17 +49,6 @@ def test_the_packages_of_a_release_are_written_to_a_folder_that_is_made(tmp_path
     assert len(written) == 2 * len(PIPELINES)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_each_slice_is_a_loop_of_its_own(pipeline):
-    spec, _ = documents(Target.KFP, pipeline.name, **TWO_SLICES)
-    strict.pipeline_spec(spec)
-    loops = [
-        task["taskInfo"]["name"] for task in inner(spec).values() if "parameterIterator" in task
-    ]
-    assert sorted(loops) == ["points-v5e-2x4", "points-v6e-2x4"]
-
-
 def test_only_steps_that_measure_on_tpus_ask_for_the_chips_and_the_nodes():
     spec, platform = documents(Target.KFP, tpu=["v5e:2x4"])
     [container] = measuring(spec).values()
@@ -251,23 +240,9 @@ def test_each_slice_writes_to_a_folder_of_its_own():
     assert "begin-run" in tasks["begin-run-2"]["dependentTasks"]
 
 
-def test_the_points_of_a_loop_are_measured_into_the_folder():
-    spec, _ = documents(Target.KFP, **TWO_SLICES)
-    loop = spec["components"]["comp-for-loop-2"]["dag"]["tasks"]["run-sweep-point"]
-    assert loop["inputs"]["parameters"]["output_directory"] == {
-        "componentInputParameter": "pipelinechannel--begin-run-directory"
-    }
-
-
 def test_the_runs_of_a_schedule_share_no_folder():
     [spec] = documents(Target.VERTEX, folder_per_run=True)
     given = [steps_of(spec)[name]["inputs"]["parameters"] for name in ("begin-run", "finish")]
     for each in given:
         assert each["pipeline_run"] == RUN_ID
         assert each["folder_per_run"]["runtimeValue"]["constant"] is True
-
-
-def test_one_run_on_one_slice_writes_to_the_output_directory_itself():
-    spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
-    given = steps_of(spec)["run-sweep-point"]["inputs"]["parameters"]["output_directory"]
-    assert given == {"componentInputParameter": "pipelinechannel--output_directory"}

@@ -196,14 +196,6 @@ def test_a_recurring_run_that_there_is_not_cannot_be_paused(cluster, pipeline_co
     assert "there is no recurring run 'mine' in the experiment 'Default'" in done.err
 
 
-def test_the_experiment_is_made_once(cluster, pipeline_command, suite):
-    for _ in range(2):
-        pipeline_command(*arguments("submit", suite, cluster, "--set", "experiment=nightly"))
-    assert len(cluster.bodies("POST", "/experiments")) == 1
-    bodies = cluster.bodies("POST", "/runs")
-    assert {body["experiment_id"] for body in bodies} == {"experiment-of-nightly"}
-
-
 @pytest.mark.parametrize(
     ("states", "code"),
     [(["PENDING", "RUNNING", "SUCCEEDED"], 0), (["RUNNING", "FAILED"], 1), (["CANCELED"], 1)],

@@ -297,12 +297,6 @@ def test_a_schedule_is_paused_stays_so_when_it_changes_and_resumes(vertex, pipel
     assert not resumed.get("catchUp")
 
 
-def test_a_schedule_that_there_is_not_cannot_be_paused(vertex, pipeline_command):
-    done = pipeline_command("pause", "mine", *target(vertex))
-    assert done.code == 2
-    assert "there is no schedule 'mine' that is active or paused" in done.err
-
-
 def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command, suite):
     network = "projects/7/global/networks/bench"
     key = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
@@ -315,14 +309,6 @@ def test_network_and_key_are_those_of_run_and_schedule(vertex, pipeline_command,
     asked = parsed(schedule, types.Schedule).create_pipeline_job_request.pipeline_job
     for job in (parsed(run, types.PipelineJob), asked):
         assert (job.network, job.encryption_spec.kms_key_name) == (network, key)
-
-
-def test_a_completed_schedule_is_not_changed(vertex, pipeline_command, suite):
-    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
-    [first] = vertex.schedules.values()
-    first["state"] = types.Schedule.State.COMPLETED.value
-    pipeline_command(*arguments("schedule", suite, vertex, *SCHEDULE))
-    assert len(vertex.schedules) == 2
 
 
 @pytest.mark.parametrize("with_board", [False, True])
@@ -352,16 +338,6 @@ def test_a_dry_run_prints_what_is_sent_for_an_experiment(
         if kind is types.AddContextChildrenRequest:
             read.child_contexts[0] = re.sub("<.*>", "run-1", read.child_contexts[0])
         assert read == wanted
-
-
-def test_a_run_belongs_to_its_experiment_and_tensorboard(vertex, pipeline_command, suite):
-    board = "projects/p-1/locations/us-central1/tensorboards/7"
-    given = sets("experiment=nightly", f"tensorboard={board}")
-    done = pipeline_command(*arguments("submit", suite, vertex, *given))
-    assert done.code == 0, done.err
-    assert vertex.contexts["nightly"]["metadata"]["backing_tensorboard_resource"] == board
-    [children] = vertex.bodies("POST", "contexts/nightly:addContextChildren")
-    assert children["childContexts"] == [f"{vertex.parent}/metadataStores/default/contexts/run-1"]
 
 
 def test_an_experiment_compares_runs_that_failed_too_by_their_state_medians_and_ratios(
