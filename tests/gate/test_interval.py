@@ -63,6 +63,14 @@ def test_where_arms_share_a_worker_it_holds_what_a_job_may_pay(blocks):
     assert low <= math.exp(outcome.job.centre - outcome.job.reach(outcome.alpha))
 
 
+def test_a_regression_over_processes_is_as_sure_as_they_let_it_be(paired):
+    series = read_blocks(*paired(20, ratio=1.6), per_process=2)
+    _, outcome, (low, _) = ends(series)
+    assert outcome.word == "REGRESSION"
+    test = outcome.processes
+    assert low == pytest.approx(math.exp(test.centre - test.reach(outcome.alpha)))
+
+
 def test_an_end_that_disagrees_with_the_word_is_moved_to_its_bound(blocks):
     """P-values need not fall steadily with the ratio."""
     used, outcome, _ = ends(blocks(10, per_life=2, ratio=1.08, sigma=0.4))
