@@ -140,27 +140,6 @@ def test_defect_17_time_and_throughput_are_of_the_slowest_host(written, make_rec
     assert (found.value("0_time/save_s"), found.value(RATE_TAG)) == (4.0, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("stated", "seconds", "expected"),
-    [
-        ((), 2.0, 0.5),  # Orbax's totals serve where no author states bytes
-        ((Sample("load", 0, BYTES, 8.0, "bytes"),), 2.0, None),
-        ((), 0.0, None),
-    ],
-)
-def test_orbaxs_totals_serve_where_no_author_states_bytes(
-    written, make_record, stated, seconds, expected
-):
-    samples = (
-        Sample("save", 0, TIME, seconds, "s"),
-        Sample("save", 0, "5_inventory/save_total_gb", 1.0, "GiB"),
-        *stated,
-    )
-    found = written([make_record(samples=samples)])
-    tags = found.tags("scalars")
-    assert (found.value(RATE_TAG) if RATE_TAG in tags else None) == expected
-
-
 @pytest.fixture
 def rows(make_point):
     """The rows of points with these options."""
@@ -186,13 +165,3 @@ def rows(make_point):
 def test_a_column_has_the_type_that_its_options_share(rows, values, expected):
     found = [row.get("option") for row in rows(*({"option": value} for value in values))]
     assert [(value, type(value)) for value in found] == [(each, type(each)) for each in expected]
-
-
-def test_columns_in_which_points_differ_are_declared_so(make_point):
-    """The golden tables have the types and ranges of columns."""
-    points = [
-        make_point(options={"same": 1, "swept": v, "some": s}) for v, s in ((1, 1), (2, None))
-    ]
-    infos = cards.experiment("a suite", 5.0, cards.columns(map(series_of, points)), {}).hparam_infos
-    found = {info.name: info for info in infos}
-    assert [found[name].differs for name in ("same", "swept", "some")] == [False, True, True]

@@ -65,22 +65,6 @@ def test_defect_19_rows_have_the_names_of_points_not_hashes(write, swept):
     assert all(name.startswith("save_restore[use_ocdbt=") for name in names)
 
 
-def test_every_metric_column_is_filled(write, swept):
-    groups = session_groups(write(swept))
-    values = {value.name.tag: value.value for value in groups[0].metric_values}
-    assert values.keys() == {
-        "save_0_basics/time_s_median",
-        "save_4_throughput/operation_gbps_mean",
-    }
-    assert values["save_0_basics/time_s_median"] == 4.5
-    assert values["save_4_throughput/operation_gbps_mean"] == pytest.approx(2 / 9)
-
-
-def test_a_run_without_records_is_written_too(write, make_point):
-    folder = write([], points=[make_point()])
-    assert [path.name for path in folder.iterdir()] == ["__summary__"]
-
-
 def test_the_same_records_give_the_same_files(make_run, swept):
     run = make_run(swept)
     write_tensorboard(Run(run))
@@ -235,11 +219,6 @@ def test_the_run_summary_gives_the_cause_not_its_consequence(card, make_record, 
     text = card("run_summary", records)
     assert "ValueError: m" in text
     assert PEER_FAILED not in text
-
-
-def test_a_point_that_only_failed_has_its_cards_too(written, make_record):
-    record = make_record(status="failed", error=ErrorInfo(type="ValueError", message="no"))
-    assert written([record]).tags("text") == {"configuration", "run_summary"}
 
 
 @pytest.mark.parametrize(("small", "warns"), [(5, True), (0, False)])
