@@ -133,6 +133,16 @@ def test_a_flipped_bit_is_found(walk, run, checkpoint):
     assert found["checkpoint"]["details"]["digest of"] == "all bytes"
 
 
+def test_where_all_bytes_were_never_noted_they_are_unknown(walk, run):
+    path = run.root / "lineage.json"
+    content = json.loads(path.read_text())
+    del content["all_bytes"]
+    path.write_text(json.dumps(content))
+    code, found = walk(run.root, "--deep")
+    assert (code, found["checkpoint"]["status"]) == (0, "unknown")
+    assert "nobody noted a digest of all bytes" in found["checkpoint"]["compared"]
+
+
 def test_a_file_among_records_that_is_none_is_refused(orbax_bench, run):
     [record] = run.root.glob("records/*/*/host_0.json")
     (record.parent / "notes.txt").write_text("mine")

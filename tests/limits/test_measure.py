@@ -10,7 +10,7 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import Limits
-from orbax_bench_core.limits.probes import PROBES, timed
+from orbax_bench_core.limits.probes import PROBES, repeated, timed
 
 MIB = 1 << 20
 
@@ -104,3 +104,8 @@ def test_what_a_task_raises_is_raised():
 
     with pytest.raises(OSError, match="no space"):
         timed([lambda: None, fail])
+
+
+def test_the_first_of_all_repeats_is_discarded():
+    times = iter([9.0, 1.0, 2.0, 3.0])
+    assert repeated(3, lambda: next(times)) == [1.0, 2.0, 3.0]

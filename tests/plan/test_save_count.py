@@ -1,6 +1,7 @@
 """Account of a dense layer: parameters, even share, and messages for inputs that are wrong."""
 
 import doctest
+import functools
 import re
 import sys
 from pathlib import Path
@@ -105,6 +106,16 @@ def test_all_that_is_wrong_is_in_one_error():
         "features",
         "num_shards",
     ]
+
+
+@needs_flax
+def test_static_counts_work_under_jit():
+    x = jnp.ones((4, 8))
+    bound = jax.jit(functools.partial(orbax_save_count, features=16.0, num_shards=4.0, seed=0.0))
+    assert bound(x=x).tolist() == [144.0, 36.0]
+    static = jax.jit(orbax_save_count, static_argnames=("seed", "features", "num_shards"))
+    assert static(0.0, x, 16.0, 4.0).tolist() == [144.0, 36.0]
+    assert static(0.0, x, 16.0, 4.0).dtype == jnp.float32
 
 
 def test_traced_counts_are_refused():

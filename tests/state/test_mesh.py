@@ -107,6 +107,12 @@ def test_process_granules_must_be_as_many_as_the_mesh_needs() -> None:
         device_grid(config, _devices([4, 4]))
 
 
+def test_accelerators_cross_their_slices() -> None:
+    config = _config("ab", {"a": 2}, {"b": 2})
+    grid = device_grid(config, _devices([2, 2], by="slice_index", platform="gpu"))
+    assert _ids(grid) == [[0, 2], [1, 3]]
+
+
 def test_accelerators_of_one_slice_do_not_simulate_two() -> None:
     config = _config("ab", {"a": 2}, {"b": 2})
     with pytest.raises(MeshDoesNotFit, match=r"dcn\(b2\)·a2 .*\(unit: slice\).*here is 1 with 4"):

@@ -100,6 +100,12 @@ def test_a_paired_run_that_was_interrupted_is_incomplete(settled):
     assert settled(blocks=3) == ("incomplete", True)
 
 
+def test_a_paired_run_without_a_record_is_incomplete(make_run, make_point):
+    run = make_run([], points=[make_point(candidate=make_point(options={"use_ocdbt": False}))])
+    publish(run)
+    assert run.read_info().status == "incomplete"
+
+
 def test_a_pair_of_which_both_arms_failed_is_incomplete(make_run, make_record, make_point):
     pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
     failed = {"status": "failed", "error": ERROR, "block": 0}

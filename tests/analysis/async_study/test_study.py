@@ -357,6 +357,11 @@ def test_a_point_whose_preset_is_a_spec_by_now_counts_the_same(make_point):
     assert counter(point) == counter(point.with_presets_expanded()) == 90_919_360
 
 
+@pytest.mark.parametrize("fields", [{}, {"path": "/there/is/one"}, {"spec": {"step": "int"}}])
+def test_what_nothing_tells_is_not_guessed(make_point, fields):
+    assert ParameterCounter()(make_point(checkpoint=CheckpointConfig(**fields))) is None
+
+
 @pytest.mark.slow
 def test_an_nnx_model_beside_the_suite_is_counted(make_point):
     pytest.importorskip("flax")

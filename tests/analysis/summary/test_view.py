@@ -162,6 +162,17 @@ def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, m
 
 
 @pytest.mark.parametrize(
+    "provenance",
+    [{}, {"host": None, "devices": [], "git": {}}, {"host": {"memory_bytes": 10**400}}],
+    ids=["nothing", "no mappings", "no machine"],
+)
+def test_what_a_record_does_not_say_of_its_machine_is_unknown(document_of, make_record, provenance):
+    said = to_markdown(document_of([make_record(provenance=provenance)]))
+    assert "unknown, unknown, unknown CPUs, unknown memory" in said
+    assert "unknown, dirty: unknown" in said
+
+
+@pytest.mark.parametrize(
     ("shares", "word"),
     [([1.0, 0.97], "warm"), ([0.0], "cold"), ([1.0, 0.0], "mixed"), ([], "unknown")],
 )

@@ -118,6 +118,14 @@ def test_the_median_is_of_the_worst_host(written, make_record, make_point, metri
     assert written(records).value(f"save_{metric}_median") == expected
 
 
+def test_a_value_that_is_no_number_makes_the_median_one(written, make_record):
+    samples = tuple(Sample("save", i, "own/wait", v, "s") for i, v in enumerate([1.0, math.nan]))
+    found = written([make_record(samples=samples)])
+    assert suffixes(found, "own/wait") == ALL
+    assert math.isnan(found.value("save[1]_own/wait_median"))
+    assert "save[1]_own/wait_mean" not in found.tags("scalars")
+
+
 def test_defect_21_a_lost_host_is_left_out_and_said_to_be(written, make_record, make_point):
     point = make_point(processes=2)
     records = [
