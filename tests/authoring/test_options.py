@@ -22,15 +22,6 @@ def test_an_unknown_value_is_an_error():
         Options.from_dict({"sise": 3})
 
 
-def test_a_subclass_may_build_its_own_values():
-    class Doubled(Options):
-        @classmethod
-        def from_dict(cls, values):
-            return cls(size=2 * values["size"])
-
-    assert Doubled.from_dict({"size": 3}).size == 6
-
-
 def test_the_decorator_takes_an_options_class_and_decorates_a_benchmark_only():
     for given in (dict, Options(), "Options", None):
         with pytest.raises(TypeError, match="expected a subclass of BenchmarkOptions, got"):

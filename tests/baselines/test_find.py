@@ -25,20 +25,8 @@ def test_runs_are_in_the_order_of_time(ids, make_separate_run):
     assert ids(*(run.root for run in runs)) == ["run000", "run001", "run002"]
 
 
-@pytest.mark.parametrize("place", ["{folder}", "{folder}/", "{folder}/day*", "{folder}/day00[01]"])
-def test_many_runs_are_named_by_their_folder_or_a_pattern(ids, make_separate_run, tmp_path, place):
-    for day in (0, 1):
-        make_separate_run(day)
-    assert ids(place.format(folder=tmp_path)) == ["run000", "run001"]
-
-
 def test_a_folder_whose_name_looks_like_a_pattern_is_itself(ids, make_separate_run):
     assert ids(make_separate_run(0, folder="run[0]").root) == ["run000"]
-
-
-def test_a_run_that_is_named_twice_counts_once(ids, make_separate_run, tmp_path):
-    run = make_separate_run(0)
-    assert ids(run.root, tmp_path, run.root) == ["run000"]
 
 
 def test_a_run_directory_stands_for_its_captures(make_separate_run, tmp_path):
@@ -250,13 +238,6 @@ def test_a_capture_is_found_by_its_id_its_beginning_and_its_reference(captures):
 def test_a_name_that_means_no_single_capture_is_refused(captures, name, problem):
     with pytest.raises(UserError, match=problem):
         find_capture(captures, name)
-
-
-def test_nothing_to_undo_and_a_point_that_the_capture_lacks_are_refused(registry, captures):
-    with pytest.raises(UserError, match="nothing was promoted yet"):
-        promote_capture(registry, "previous")
-    with pytest.raises(UserError, match="--point: 'zz' is not one of its points: "):
-        promote_capture(registry, "latest", points=["zz"])
 
 
 @pytest.fixture

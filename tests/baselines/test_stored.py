@@ -52,13 +52,6 @@ def test_the_guides_spellings_are_understood(captured, spelling):
     assert len(stored.load_baseline(path)) == 4
 
 
-def test_notes_beside_the_revisions_are_no_captures(captured):
-    _, folder = captured
-    registry = folder.parent.parent
-    (registry / "README.md").write_text("ours")
-    assert len(stored.load_baseline(str(registry))) == 4
-
-
 def test_files_directly_below_a_revision_are_understood(captured):
     _, folder = captured
     flat = folder.parent.parent / "flat"
@@ -110,14 +103,6 @@ def test_nothing_is_written_through_a_link_in_a_registry(captured, tmp_path, pla
         stored.capture_into(run, str(registry))
         Registry(str(registry)).promote({"a": None})
     assert list(elsewhere.iterdir()) == []
-
-
-def test_a_registry_may_be_a_link(captured, tmp_path):
-    run, _ = captured
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "disk")
-    folder, _ = stored.capture_into(run, str(tmp_path / "link"))
-    assert len(list(folder.iterdir())) == 2
 
 
 def test_several_revisions_have_to_be_told_apart(captured, make_run, make_record):

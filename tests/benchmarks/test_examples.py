@@ -50,16 +50,6 @@ def test_every_built_in_has_an_example(name):
     assert own
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SUITES)
-def test_an_example_expands(name):
-    file = EXAMPLES / f"{name}.yaml"
-    expansion = sweep.expand_here(parse_suite(file.read_text(), str(file)))
-    assert expansion.points
-    assert not expansion.skipped
-    assert not expansion.notes
-
-
 @pytest.mark.parametrize(
     "name", sorted(suite for suite, named in SUITES.items() if suite in ALL or not named & LARGER)
 )

@@ -25,11 +25,6 @@ def test_what_flags_add_is_in_the_text_so_that_another_process_reads_it_too():
     assert text.startswith(SUITE)
 
 
-def test_a_suite_with_arms_needs_no_flags():
-    suite = loaded("arms: {}\n")
-    assert with_arms(suite, [], [], same=False) is suite
-
-
 def test_a_suite_beside_itself_has_a_worker_per_slot_unless_it_says_otherwise():
     found = with_arms(loaded(), [], [], same=True).suite
     assert (found.gate.lives, found.arms.baseline) == ("always", found.arms.candidate)
@@ -69,19 +64,9 @@ def test_a_pipeline_refuses_arms_that_measure_the_same(orbax_bench, write_suite,
     assert orbax_bench(*plan, write_suite(extra="arms: {}\n")).code == 0
 
 
-def test_arms_that_differ_are_not_compared_as_the_same(orbax_bench, write_suite, tmp_path):
-    suite = write_suite(extra="arms: {candidate: {options: {use_ocdbt: false}}}\n")
-    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--aa")
-    assert ended.code == 2
-    assert "these differ" in ended.err
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("extra", "flags"), [(SAME, ("--aa",)), ("arms: {}\n", ())])
-def test_the_same_is_compared_on_purpose_and_said_first(
-    orbax_bench, write_suite, tmp_path, extra, flags
-):
-    suite = write_suite(extra=f"{extra}gate: {{looks: [4]}}\n{SMALL}")
-    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--no-lock", *flags)
+def test_the_same_is_compared_on_purpose_and_said_first(orbax_bench, write_suite, tmp_path):
+    suite = write_suite(extra=f"{SAME}gate: {{looks: [4]}}\n{SMALL}")
+    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--no-lock", "--aa")
     assert ended.code in (0, 4)
     assert "Both measure the same" in ended.out + ended.err

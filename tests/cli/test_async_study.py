@@ -33,12 +33,6 @@ def test_the_command_that_it_ends_with_runs(orbax_bench, make_sizes):
     assert orbax_bench(*words).code == 0
 
 
-def test_what_is_no_run_directory_is_refused(orbax_bench, tmp_path):
-    done = orbax_bench("async-study", tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert "is not a run directory" in done.err
-
-
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

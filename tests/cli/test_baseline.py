@@ -40,14 +40,6 @@ def filled(baseline, make_separate_run, kept):
     return baseline
 
 
-def test_the_arm_of_a_paired_run_can_be_chosen(baseline, make_paired_run, make_point):
-    pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
-    baseline("capture", "reg", make_paired_run(0, pair=pair).root, "--arm", "baseline")
-    (found,) = json.loads(baseline("list", "reg", "--json").out)["captures"]
-    assert found["arm"] == "baseline"
-    assert [point["point_id"] for point in found["points"]] == [pair.arm("baseline").id]
-
-
 def test_a_registry_says_first_what_is_the_baseline(filled):
     said = filled("list", "reg").out
     assert "6 captures; the baseline is v0/" in said

@@ -70,8 +70,3 @@ def test_a_run_that_has_measured_nothing_is_told_as_such(orbax_bench, sweep):
         2,
         f"error: {sweep} has no repeat that was measured yet; run its suite into it first\n",
     )
-
-
-def test_the_page_is_written_where_it_is_asked_for(orbax_bench, sweep, tmp_path):
-    orbax_bench("best", sweep, "--html", str(tmp_path / "new" / "best.html"))
-    assert "<svg" in (tmp_path / "new" / "best.html").read_text()

@@ -190,11 +190,6 @@ def test_of_a_suite_with_arms_both_sides_are_the_candidate(bisect):
     assert all(each[1:] == ("jax==0.10.2",) for each in requirements)
 
 
-def test_what_the_command_line_installs_goes_before_what_the_suite_does(bisect):
-    _, made = bisect(step_at_1_3, ARMS, ("--with", "jax==0.9"))
-    assert made[0].suite.environments[0].requirements[1:] == ("jax==0.9",)
-
-
 @pytest.mark.parametrize(
     ("extra", "problem"),
     [

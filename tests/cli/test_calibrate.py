@@ -77,11 +77,6 @@ def test_a_suite_is_measured_against_itself_in_workers_of_their_own(
     assert "aa 0, after 0.0 of 0 minutes" in done.err
 
 
-def test_quiet_shows_no_progress(calibrate, measured, write_suite):
-    done = calibrate("--suite", write_suite(), "-o", "aa", "--minutes", "0", "--quiet")
-    assert (done.code, done.err) == (0, "")
-
-
 def test_one_environment_becomes_two_that_are_equal(calibrate, measured, write_suite):
     extra = "environments: [{name: a, requirements: [x==1]}]\n"
     calibrate("--suite", write_suite(extra=extra), "-o", "aa", "--minutes", "0")

@@ -11,7 +11,6 @@ import typing
 from pathlib import Path
 from unittest import mock
 
-import jinja2
 import pytest
 import typer
 import yaml
@@ -111,13 +110,6 @@ def test_airflow_plans_no_more_tasks_than_it_maps(groups, monkeypatch):
     groups.sweep("gs://b/suite.yaml", "gs://b/run", place=groups.Local())
     [plan] = [words for words in Task.kept if words[0] == "plan-sweep"]
     assert plan[plan.index("--most-steps") + 1] == "7"
-
-
-def test_a_run_of_airflow_has_a_folder_of_its_own(groups):
-    ids = [f"{how}__2026-03-02T03:00:00+00:00" for how in ("scheduled", "manual")]
-    names = {jinja2.Template(groups.RUN).render(run_id=each) for each in ids}
-    assert len(names) == 2
-    assert all(re.fullmatch(r"\w[\w.-]*", name) for name in names)
 
 
 @pytest.mark.parametrize("path", FILES)

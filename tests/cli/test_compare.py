@@ -96,14 +96,6 @@ def test_where_times_are_too_noisy_cpu_times_decide_if_they_are_named(orbax_benc
         assert 1 < found["save:cpu"]["verdict"]["low"] < 1.25 < found["save:cpu"]["verdict"]["high"]
 
 
-def test_a_primary_that_nothing_measured_is_told_with_what_is_measured(
-    orbax_bench, make_paired_run
-):
-    run = make_paired_run(0, blocks=10, cpu_sigma=0.02)
-    told = orbax_bench("compare", run.root, "--rule", "primary=[save:CPU]")
-    assert "measured: save, save:cpu)" in told.out
-
-
 def test_stalls_that_begin_late_are_in_the_word(orbax_bench, make_paired_run, tmp_path):
     """A noisy load goes on to 60 operations, and saves stall from the 13th on."""
     run, draw = make_paired_run(0, blocks=30), random.Random(0)
@@ -170,12 +162,6 @@ def test_the_answer_fits_a_terminal_of_80_columns_and_details_have_the_metrics(
     assert BYTES not in said
     monkeypatch.setenv("COLUMNS", "160")
     assert BYTES in orbax_bench(*next_command(said)).out
-
-
-def test_json_has_them(orbax_bench, arms):
-    report = json.loads(orbax_bench("compare", arms.root, "--json").out)
-    deltas = {each["metric"]: each["delta"] for each in report["points"][0]["metrics"]}
-    assert (deltas[BYTES], deltas[RATE], deltas[HITS]) == (1.0, -0.5, 0.0)
 
 
 SAVE = f"save::{TIME}"
@@ -275,11 +261,3 @@ def test_a_file_that_cannot_be_used_is_an_error(orbax_bench, stored, run, change
     assert done.code == 2
     assert done.err.startswith(f"error: {file}: not a baseline of Orbax's own framework of ")
     assert message in done.err
-
-
-def test_a_file_that_is_no_json_is_an_error_that_names_it(orbax_bench, stored, run):
-    file = stored()
-    file.write_text("{")
-    done = orbax_bench("compare", file, run.root)
-    assert (done.code, done.out) == (2, "")
-    assert str(file) in done.err

@@ -45,15 +45,11 @@ environments: [{{name: here, interpreter: {json.dumps(sys.executable)}}}]
 benchmarks: [{{generator: mine.Mine, options: {{}}}}]
 """
 COMMANDS = (
-    # Each starts processes of another kind: devices; expansion, an environment and its workers;
-    # limits; a fixture; the tree of a model; a mesh; a night; hosts; the steps of a pipeline.
-    "doctor",
+    # Each starts processes of another kind: expansion, an environment and its workers; limits; the
+    # tree of a model; hosts; the steps of a pipeline. `tests/architecture` sees to all others.
     "run {suites}/mine.yaml -o {out}/run --no-limits --no-lock",
     "limits --path {out} --size 1MiB --no-lock",
-    "step generate-checkpoint {suites}/loads.yaml --fixture {suites}/plain.yaml",
     "plan {suites}/model.yaml --mesh x=2",
-    "sharding {out}/fixture --mesh x=2",
-    "night {suites}/plain.yaml --below {out}/nights --command run -- --no-limits --no-lock",
     "launch {suites}/plain.yaml -o {out}/hosts --on processes --hosts 1 -- --no-limits --no-lock",
     "pipeline run {suites}/plain.yaml -o {out}/pipeline",
 )
@@ -72,11 +68,9 @@ def place(tmp_path_factory):
     (suites / "mine.py").write_text(CLASS)
     (suites / "model.py").write_text(MODEL)
     plain = SUITE.replace("mine.Mine", "save_restore").replace("environments", "#")
-    fixture = json.dumps(str(folder / "out" / "fixture"))
     for name, text in {
         "mine": SUITE,
         "plain": plain,
-        "loads": plain.replace(SPEC, f"path: {fixture}"),
         "model": plain.replace(SPEC, "nnx: 'model:model'"),
     }.items():
         (suites / f"{name}.yaml").write_text(text)

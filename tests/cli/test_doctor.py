@@ -40,13 +40,6 @@ def test_free_space_is_that_of_the_path(orbax_bench, tmp_path):
 
 
 @pytest.mark.usefixtures("without_jax")
-def test_a_path_that_is_not_there_is_unknown(orbax_bench, tmp_path):
-    path = tmp_path / "none"
-    found = row(orbax_bench("doctor", "--path", path), f"disk at {path}")
-    assert found.startswith("unknown: ")
-
-
-@pytest.mark.usefixtures("without_jax")
 def test_a_missing_extra_says_how_to_install_it(orbax_bench, monkeypatch):
     monkeypatch.setattr(machine, "_EXTRAS", {"kfp": "no-such-distribution-of-mine"})
     found = row(orbax_bench("doctor"), "extra kfp")

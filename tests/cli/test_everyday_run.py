@@ -52,14 +52,6 @@ def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path)
     assert f"\nPage: {tmp_path / 'out'}/report.html\n" in quiet.out
 
 
-def test_it_cannot_be_quiet_and_verbose(run):
-    done = run({}, "--quiet", "--verbose")
-    assert (done.code, done.err) == (
-        2,
-        "error: --quiet shows less and --verbose more: give one of them\n",
-    )
-
-
 def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
     done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, repeats=5)
     assert done.code == 1
@@ -90,12 +82,6 @@ def test_a_slow_down_from_the_eleventh_operation_on_is_a_regression(run, tmp_pat
     assert "saves take" in " ".join(done.out.split())
 
 
-def test_of_few_pairs_each_says_why_it_has_no_verdict(run):
-    done = run({"act": "need"}, "--aa", command="ab")
-    assert done.code == 1
-    assert "stopped" not in done.out
-
-
 def test_the_guides_command_compares_with_orbaxs_own_baseline_and_shows_every_metric(
     run, run_main, tmp_path
 ):
@@ -121,7 +107,8 @@ def test_the_guides_command_compares_with_orbaxs_own_baseline_and_shows_every_me
 
 
 def test_ab_compare_and_history_show_one_ratio_with_one_interval(run, orbax_bench, tmp_path):
-    done = run({"slow_at": "1 5"}, "-c", "save_s=0.0206", command="ab")
+    arms = ("-c", "save_s=0.0206", "--override", "gate.margin=0.5")
+    done = run({"slow_at": "1 5"}, *arms, command="ab")
     assert done.code == 0, done.out
     report = json.loads((tmp_path / "out" / "verdicts.json").read_text())
     (point,) = report["points"]

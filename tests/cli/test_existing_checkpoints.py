@@ -395,10 +395,9 @@ def test_what_an_index_does_not_name_is_not_loaded(said, tmp_path):
     assert sorted(record["status"] for record in records) == ["failed", "passed", "passed"]
 
 
-@pytest.mark.parametrize("command", ["inspect", "plan", "sharding", "list", "expand --help"])
+@pytest.mark.parametrize("command", ["inspect", "expand --help"])
 def test_a_closed_pipe_gives_no_code_of_a_failure(saved, command):
-    words = {"inspect": [saved / "bool"], "plan": ["llama-8b", "--mesh", "fsdp=4", "--json"]}
-    words["sharding"] = [saved / "bool", "--mesh", "fsdp=4"]
+    words = {"inspect": [saved / "bool"]}
     line = [sys.executable, "-m", "orbax_bench_core.cli", *command.split(), *words.get(command, [])]
     started = subprocess.Popen(list(map(str, line)), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     started.stdout.close()

@@ -29,10 +29,6 @@ def json_points(orbax_bench, write_suite):
     return [json.loads(line) for line in lines]
 
 
-def test_json_lines_are_the_points_and_nothing_else(json_points):
-    assert [point["options"]["use_ocdbt"] for point in json_points] == [True, False]
-
-
 def test_a_json_line_is_the_point_of_its_id(json_points):
     for fields in json_points:
         id_ = fields.pop("id")
@@ -52,12 +48,6 @@ def test_without_imports_a_class_of_somebody_else_is_named_and_not_run(orbax_ben
     assert outcome.code == 2
     assert f"{suite}:3: benchmarks[0].generator: 'planted.Mine' is not a built-in" in outcome.err
     assert not (tmp_path / "ran").exists()
-
-
-def test_without_imports_a_suite_of_built_ins_is_expanded(orbax_bench, write_suite):
-    outcome = orbax_bench("expand", write_suite(), "--no-import")
-    assert outcome.code == 0
-    assert outcome.out.endswith("1 point\n")
 
 
 @pytest.mark.parametrize(
@@ -94,11 +84,6 @@ def listed(orbax_bench):
     return _said["list"]
 
 
-def test_prose_ends_where_the_terminal_does(orbax_bench):
-    said = orbax_bench("list", "save_restore").out
-    assert "What was loaded is verified outside the clock. A save" in said
-
-
 @pytest.mark.parametrize("option", describe_options(load_class(BUILTINS["save_restore"])))
 def test_every_option_of_save_restore_is_listed_with_its_meaning(listed, option):
     rows = [line.split("│") for line in listed.out.splitlines()]
@@ -111,12 +96,6 @@ def test_every_option_of_save_restore_is_listed_with_its_meaning(listed, option)
     default = {True: "true", False: "false", None: "null"}[option.default]
     assert cells[option.name] == [option.type, default, option.meaning]
     assert option.meaning
-
-
-def test_one_is_listed_alone(orbax_bench):
-    outcome = orbax_bench("list", "deleter")
-    assert [line for line in outcome.out.splitlines() if line.startswith("deleter  ")]
-    assert "save_restore" not in outcome.out
 
 
 def test_a_name_that_is_none_is_refused_with_the_nearest(orbax_bench):
@@ -173,13 +152,6 @@ def test_what_is_left_is_said_and_is_exit_code_1(files, orbax_bench):
     done = orbax_bench("migrate", "bench.py", "--write")
     assert done.code == 1
     assert done.err.startswith("left: bench.py:2: orbax_bench_core.authoring has no `Benchmark`")
-
-
-def test_a_parameter_that_is_measured_with_the_old_way_is_exit_code_1(files, orbax_bench):
-    (files / "bench.py").write_text(MODULE + "def f(metrics):\n  with metrics.time('a'): pass\n")
-    done = orbax_bench("migrate", "bench.py")
-    assert done.code == 1
-    assert done.err.startswith("left: bench.py:3: `Metrics` has no `time` here: a block is ")
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(files, orbax_bench):

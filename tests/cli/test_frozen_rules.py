@@ -142,14 +142,6 @@ def unfolded(page):
     return html.unescape(re.sub(r"<[^>]+>", " ", page))
 
 
-def test_the_same_rules_are_no_exploration(orbax_bench, make_paired_run):
-    run = make_paired_run(1, blocks=10)
-    frozen, again = (
-        orbax_bench("compare", run.root, *more) for more in ([], ["--rule", "margin=0.15"])
-    )
-    assert (again.code, again.out) == (frozen.code, frozen.out)
-
-
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
@@ -170,9 +162,3 @@ def test_a_wrong_rule_is_explained(orbax_bench, make_paired_run, rule, said):
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"error: --rule {rule}: ")
     assert said in outcome.err
-
-
-def test_a_rule_of_one_operation_can_be_changed(orbax_bench, make_paired_run):
-    run = make_paired_run(1, 1.1, blocks=10)
-    outcome = orbax_bench("compare", run.root, "--rule", "metrics.save.margin=0.9")
-    assert f"{STAMP} (metrics.save.margin" in outcome.out

@@ -34,13 +34,6 @@ def test_what_is_too_rare_for_one_night_is_found_within_a_week(
     assert f"{said} with the candidate" in Path("index.html").read_text()
 
 
-def test_the_page_is_written_where_it_is_asked_for(history, make_nightly, tmp_path):
-    make_nightly([1.0, 1.0])
-    done = history("day*", "--html", "new/history.html")
-    assert f"Page: {tmp_path}/new/history.html" in done.out
-    assert "<svg" in (tmp_path / "new/history.html").read_text()
-
-
 def test_what_a_morning_page_has_read_is_not_read_again(history, orbax_bench, make_nightly):
     runs = make_nightly([1.0, 1.0, 1.0])
     for run in runs:
@@ -71,12 +64,6 @@ def test_a_run_that_keeps_no_verdict_is_judged_as_compare_does(
         verdict["high"],
     )
     assert (found["n"], point["blocks"]) == (verdict["operations"] // 2, 30)
-
-
-def test_cpu_times_of_a_comparison_are_no_series(history, make_paired_run):
-    run = make_paired_run(0, blocks=10, cpu_sigma=0.02).root
-    (series,) = json.loads(history(run, "--json").out)["series"]
-    assert series["operation"] == "save"
 
 
 def test_cpu_times_that_decide_are_the_series_that_is_shown(history, make_paired_run):
@@ -149,10 +136,3 @@ def test_a_run_that_is_torn_is_named_and_the_others_are_shown(history, make_sepa
     assert (done.code, done.err) == (1, "")
     assert "Not shown: 1 left out" in done.out
     assert f"{stray}/run.json: not readable" in done.out
-
-
-def test_a_page_that_cannot_be_written_is_one_line_and_exit_code_2(history, make_separate_run):
-    make_separate_run(0)
-    done = history("day*", "--html", "/proc/page.html")
-    assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "--html: cannot write /proc/page.html" in done.err

@@ -22,12 +22,6 @@ def test_a_suite_that_says_nothing_of_processes_runs_on_all_hosts_together(write
     assert load_for_hosts(suite, [], None).suite.execution.processes == (1,)
 
 
-def test_a_suite_keeps_the_processes_that_it_names(write_suite):
-    path = str(write_suite(extra="execution: {processes: [1, 2]}\n"))
-    assert load_for_hosts(path, [], THREE).suite.execution.processes == (1, 2)
-    assert load_for_hosts(path, ["execution.processes=4"], THREE).suite.execution.processes == (4,)
-
-
 def test_the_place_is_said_in_one_line_unless_it_is_switched_off(monkeypatch, capsys):
     for name, value in [("ADDRESS", "10.0.0.1:1"), ("PORT", "7")]:
         monkeypatch.setenv(f"JAX_COORDINATOR_{name}", value)

@@ -75,13 +75,6 @@ def test_a_preset_is_scaled_for_a_first_run(init, preset):
     assert points[0].mesh.label == "fsdp4"
 
 
-def test_a_scale_and_a_mesh_are_taken_as_given(init):
-    init("--preset", "gpt2", "--scale", "0.1", "--mesh", "data=2,fsdp=2")
-    loaded = check()
-    assert loaded.suite.checkpoint_configs[0].scale == 0.1
-    assert loaded.suite.mesh_configs[0].ici_parallelism == {"data": 2, "fsdp": 2}
-
-
 def test_a_comparison_has_arms_and_names_its_command(init):
     done = init("--synthetic", "--for", "compare")
     assert "suite.yaml: 1 point, in both arms\n\n  orbax-bench ab suite.yaml" in done.out
@@ -115,13 +108,6 @@ def test_a_mesh_has_all_accelerators(init, devices):
     assert "# Devices: this machine has 8" in Path("suite.yaml").read_text()
 
 
-def test_devices_that_are_not_known_are_said(init, devices):
-    devices("unknown: JAX did not answer")
-    done = init("--synthetic")
-    assert done.code == 0
-    assert "unknown: JAX did not answer" in done.err
-
-
 def test_every_comment_stands_apart_and_no_line_is_too_long(init):
     init("--preset", "mixtral-8x7b")
     assert max(map(len, Path("suite.yaml").read_text().splitlines())) <= 100
@@ -146,18 +132,6 @@ def test_another_file_of_that_name_is_kept_too(init):
     assert init("--synthetic", "--no-schema").code == 0
     assert "$schema" not in Path("suite.yaml").read_text()
     assert Path(NAME).read_text() == "{}"
-
-
-def test_a_second_suite_shares_the_schema(init):
-    init("--synthetic")
-    assert init("--synthetic", "-o", "other.yaml").code == 0
-    assert check("other.yaml")
-
-
-def test_it_prints(init, tmp_path):
-    done = init("--synthetic", "-o", "-")
-    assert yaml.safe_load(done.out)["suite_name"] == "synthetic arrays: options"
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -191,12 +165,6 @@ def test_a_terminal_is_asked(init, answer):
     assert "'prest' is not one of them." in done.out
     suite = check().suite
     assert (suite.checkpoint_configs[0].model, suite.arms is None) == ("gpt2", False)
-
-
-def test_questions_have_defaults(init, answer):
-    answer("", "", "")
-    assert init().code == 0
-    assert check().suite.checkpoint_configs[0].model == "llama-8b"
 
 
 @pytest.mark.nightly

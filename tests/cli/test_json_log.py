@@ -3,7 +3,6 @@ import json
 
 from orbax_bench_core.cli.measurement import JsonLog
 from orbax_bench_core.execute import Progress, Retry
-from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.steps import PairJudged
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import make_operation, make_verdicts  # noqa: F401 - fixtures
@@ -29,13 +28,6 @@ def test_a_repeat_ends_with_the_seconds_of_its_slowest_host(make_point, make_rec
     records = {host: make_record(host=host, times={"save": 1.0 + host}) for host in (0, 1)}
     [event] = events(Progress(point=make_point(), index=0, repeat=repeat_over(records, 2)))
     assert (event["status"], event["seconds"], event["error"]) == ("passed", {"save": 2.0}, None)
-
-
-def test_a_failure_says_why(make_point, make_record):
-    error = ErrorInfo(type="ValueError", message="no")
-    repeat = repeat_over({0: make_record(status="failed", error=error)}, 1)
-    [event] = events(Progress(point=make_point(), index=0, repeat=repeat))
-    assert (event["status"], event["error"]) == ("failed", "ValueError: no")
 
 
 def test_a_try_that_is_made_again_says_why(make_point):

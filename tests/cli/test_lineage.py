@@ -161,14 +161,6 @@ def test_a_file_of_a_run_has_its_own_lineage(orbax_bench, judged, name):
     assert "records" in names
 
 
-def test_a_record_has_one_too(walk, run):
-    [path] = run.root.glob("records/*/*/host_0.json")
-    code, found = walk(path)
-    assert code == 0
-    assert next(iter(found)) == "record"
-    assert {"checkpoint", "config", "environment"} <= set(found)
-
-
 def changed(orbax_bench, given):
     """Returns the exit code, and the names of what was found to be no more as it was."""
     outcome = orbax_bench("lineage", given, "--json")
@@ -358,15 +350,6 @@ def test_records_that_were_left_out_are_not_called_unchanged(orbax_bench, judged
     assert line.startswith(f"{newer}: written by a newer orbax-bench (schema 6")
 
 
-@pytest.mark.parametrize("of", ["itself", "its neighbour"])
-def test_one_record_is_traced_as_well(orbax_bench, judged, newer, of):
-    given = newer if of == "itself" else next(judged.root.glob("records/*/repeat_7/host_0.json"))
-    orbax_bench("report", judged.root)
-    outcome = orbax_bench("lineage", given, "--json")
-    assert outcome.code == 1
-    assert json.loads(outcome.out)["findings"][0]["status"] == "unknown"
-
-
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Makes entry points of the project those of an installed package."""
@@ -388,7 +371,7 @@ def test_a_metadata_store_that_cannot_be_asked_names_the_extra(orbax_bench, inst
     assert "pip install 'orbax-bench[vertex]'" in outcome.err
 
 
-@pytest.mark.parametrize("place", ["/proc", "/", "/usr"])
+@pytest.mark.parametrize("place", ["/proc", "/"])
 def test_a_manifest_that_names_no_checkpoint_is_not_waited_for(walk, run, place):
     file = run.root / "lineage.json"
     content = json.loads(file.read_text())

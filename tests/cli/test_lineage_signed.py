@@ -201,12 +201,6 @@ def test_keys_that_are_none_are_refused(orbax_bench, run, keys, tmp_path):
     assert not (run.root / "lineage.json.sig").exists()
 
 
-def test_only_a_run_directory_is_signed(orbax_bench, run, keys, tmp_path):
-    assert "give" in refused(orbax_bench, run.root / "report.html", "--sign", keys / "ours")
-    stored = "projects/p-1/locations/us-central1/metadataStores/default/artifacts/7"
-    assert "only the lineage of a run" in refused(orbax_bench, stored, "--sign", keys / "ours")
-
-
 def test_without_openssh_one_sentence_names_it(orbax_bench, signed, keys, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     said = "ssh-keygen of OpenSSH 8.2 or later is not on PATH: install openssh-client"

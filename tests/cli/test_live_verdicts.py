@@ -9,7 +9,7 @@ from rich.console import Console
 
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.execute import Progress, Retry
+from orbax_bench_core.execute import Progress
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.steps import PairJudged
 from tests.support.repeats import repeat_over
@@ -117,26 +117,6 @@ def test_a_repeat_that_fails_is_a_line(log, points, make_record):
     assert log(ended) == (f"failed {points[0].name} candidate, block 0: ValueError: [no]\n")
 
 
-def test_a_try_that_is_made_again_is_a_line(log, points):
-    retry = Retry(point=points[0], index=5, arm="candidate", block=1, reason="[no]", left=1)
-    assert log(retry) == (f"↻ {points[0].name} candidate, block 1 repeat 5 is tried again: [no]\n")
-
-
-@pytest.mark.parametrize("verbose", [True, False])
-def test_a_repeat_that_passes_is_a_line_when_asked_for(log, points, make_record, verbose):
-    repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
-    ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat)
-    text = log(ended, verbose=verbose)
-    line = f"passed {points[0].name} baseline, block 0: saves 500 ms\n"
-    assert text == (line if verbose else "")
-
-
-def test_a_repeat_of_an_earlier_run_is_no_line(log, points, make_record):
-    repeat = repeat_over({0: make_record(times={"save": 0.5})}, 1)
-    ended = Progress(point=points[0], index=0, arm="baseline", block=0, repeat=repeat, reused=True)
-    assert log(ended, verbose=True) == ""
-
-
 def test_a_terminal_shows_what_runs_now(terminal, points, make_record):
     repeat = repeat_over({0: make_record()}, 1)
 
@@ -151,14 +131,6 @@ def test_a_terminal_shows_what_runs_now(terminal, points, make_record):
     known = "0/6 points done ━━━━━━━━━━━━ first look after 10 operations of each arm; "
     assert f"{known}baseline, warm-up {points[1].name}" in text
     assert f"{known}candidate, block 2, operation 4 of 4 {points[1].name}" in text
-
-
-@pytest.mark.parametrize("word", ["PASS", "REGRESSION"])
-def test_a_point_with_its_verdict_leaves_its_line(terminal, judge, make_operation, word):
-    text = terminal(
-        lambda live: live(PairJudged(verdict=judge(0, make_operation("save", word, 1.0))))
-    )
-    assert [line.split()[1] for line in kept(text)] == [word]
 
 
 def test_of_few_points_a_terminal_keeps_no_line_as_the_answer_follows(terminal, judge, points):
@@ -179,12 +151,6 @@ def test_a_look_on_a_terminal_is_no_line_until_the_end(terminal, judge, undecide
     assert line.startswith(
         "? INCONCLUSIVE 10/20 save_restore[a=1]: saves may be slower, by up to 17 %"
     )
-
-
-def test_names_are_no_markup(terminal, make_point):
-    point = make_point(label="[red]x[/red]")
-    begins = Progress(point=point, index=0, arm="baseline", block=0)
-    assert "[[red]x[/red]]" in terminal(lambda live: live(begins), points=[point])
 
 
 def test_failed_attempts_are_counted_as_they_come(log, points, judge, undecided, make_record):

@@ -44,24 +44,6 @@ def test_versions_are_those_that_a_result_depends_on(orbax_bench):
         assert f"{name} {importlib.metadata.version(name)}" in outcome.out
 
 
-@pytest.mark.parametrize(
-    ("command", "example"),
-    [
-        ("async-study", "/tmp/async"),
-        ("calibrate", "aa --save"),
-        ("history", "nightly --html history.html"),
-        *((f"baseline {name}", "") for name in ("capture", "list", "show", "promote")),
-    ],
-)
-def test_the_help_has_an_example(orbax_bench, command, example):
-    assert f"orbax-bench {command} {example}" in orbax_bench(*command.split(), "--help").out
-
-
-def test_help_has_a_short_flag_everywhere(orbax_bench):
-    assert orbax_bench("-h").out == orbax_bench("--help").out
-    assert orbax_bench("run", "-h").out == orbax_bench("run", "--help").out
-
-
 @pytest.mark.slow
 def test_a_shell_completes_commands(tmp_path):
     environment = {

@@ -12,7 +12,7 @@ import pytest
 
 from orbax_bench_core.cli import watch as nights
 from tests.support.disks import fill, small_disk
-from tests.support.nights import drill, move_clock
+from tests.support.nights import drill
 from tests.support.processes import ROOT
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
@@ -118,7 +118,7 @@ def test_a_night_that_cannot_be_kept_is_told_once(one_night, webhook, tmp_path, 
 @pytest.mark.slow
 def test_a_night_that_hangs_is_ended_and_told(one_night, webhook, tmp_path):
     hangs = "{act: hang, lasts_s: 600, peers_wait_s: 600}"
-    done = one_night(options=hangs, flags=("--limit", "20s"))
+    done = one_night(options=hangs, flags=("--limit", "10s"))
     assert done.code == 1
     [(_, message)] = webhook.posted
     assert message["state"] == "FAILED"
@@ -126,9 +126,9 @@ def test_a_night_that_hangs_is_ended_and_told(one_night, webhook, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("then", ["goes on", "is left", "has no name"])
+@pytest.mark.parametrize("then", ["goes on", "has no name"])
 def test_a_night_that_is_interrupted_is_told_once(one_night, orbax_bench, webhook, tmp_path, then):
-    """By the attempt that goes on in its folder; where none does, by `watch`."""
+    """By the attempt that goes on in its folder."""
     runs = tmp_path / "runs"
 
     def end():
@@ -148,12 +148,6 @@ def test_a_night_that_is_interrupted_is_told_once(one_night, orbax_bench, webhoo
     assert "the webhook is not told" in done.err
     assert orbax_bench("watch", runs).code == 0
     assert webhook.states == []
-    if then == "is left":
-        move_clock(runs, 2)
-        left = orbax_bench("watch", runs)
-        assert (left.code, "gives no sign" in left.out) == (1, True)
-        assert webhook.states == ["FAILED"]
-        return
     assert one_night(options, flags=flags).code == 0
     assert webhook.states == ["PASS"]
     assert [path.parent.name for path in tmp_path.glob("runs/*/run.json")] == ["job-1"]

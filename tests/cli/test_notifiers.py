@@ -1,6 +1,5 @@
 """Webhook, JUnit XML and the summary page of a CI job, from the command line."""
 
-import json
 import os
 import xml.etree.ElementTree as ET
 
@@ -149,19 +148,6 @@ def test_the_address_is_in_no_record_log_or_worker(webhook, tmp_path):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
     assert SECRET not in out
-
-
-@pytest.mark.slow
-def test_a_run_that_fails_is_announced_and_so_is_its_return(webhook, tmp_path):
-    suite = tmp_path / "suite.yaml"
-    for night, act in enumerate(["raise", "behave"]):
-        suite.write_text(SUITE.format(options=f"act: {act}"))
-        code, out = run_fake("run", suite, tmp_path / "runs" / str(night), webhook.url)
-        assert code == (act == "raise"), out
-    assert webhook.states == ["FAILED", "PASS"]
-    assert "1 repeat failed" in webhook.posted[0][1]["lines"][0]
-    [state] = (tmp_path / "runs").glob("notified-*.json")
-    assert json.loads(state.read_text())["state"] == "PASS"
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """`orbax-bench plan` from a suite, a spec, a preset and with what is wrong; and `goodput`."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -98,11 +97,6 @@ def test_what_cannot_be_planned_is_explained(run, words, message):
     assert (code, message in said) == (2, True), said
 
 
-def test_a_run_without_limits_is_named(run, tmp_path):
-    code, said = run("gpt2", "--run", tmp_path)
-    assert (code, "has no limits.json" in said) == (2, True), said
-
-
 @pytest.mark.nightly
 def test_a_factory_is_described_by_a_process_of_its_own(run):
     pytest.importorskip("flax")
@@ -123,15 +117,6 @@ def test_goodput_names_the_best_way(run):
     assert "Save in the background, every 10.4 min: 93.0 % of the time is useful.\n" in said
     numbers = json.loads(run(*words, "--json", command="goodput")[1])
     assert [found["strategy"] for found in numbers["strategies"]] == ["sync", "async", "continuous"]
-
-
-def test_goodput_reads_the_log_of_a_job(run):
-    log = Path(__file__).parents[2] / "examples" / "job_log.jsonl"
-    words = ("--from-log", log, "--slowdown", 0.1, "--save-background", "2min", "--json")
-    numbers = json.loads(run(*words, command="goodput")[1])
-    assert numbers["log"]["failures"] == 1
-    assert numbers["job"]["step_s"] == 2
-    assert not numbers["strategies"][-1]["is_best"]
 
 
 @pytest.mark.parametrize(

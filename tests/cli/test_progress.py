@@ -65,12 +65,6 @@ def test_a_repeat_that_failed_says_why(show, make_record):
     assert "✗ save_restore[a=[1]] repeat 0: failed: ValueError: [no]\n" in text
 
 
-@pytest.mark.parametrize(("index", "what"), [(None, "warm-up"), (4, "repeat 4")])
-def test_verbose_shows_what_begins(show, index, what):
-    text = show({"index": index}, verbose=True)
-    assert text.endswith(f"13:02:11 ... save_restore[a=[1]] {what}\n")
-
-
 def test_a_try_that_is_made_again_is_a_line_with_its_reason(show, make_point):
     reason = "Frozen: host 1 [h] has been stopped"
     text = show(Retry(point=make_point(label="a=[1]"), index=3, reason=reason, left=1))

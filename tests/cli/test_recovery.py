@@ -45,6 +45,7 @@ def test_drills_are_shown_and_shown_anew(recovery, tmp_path, orbax_bench):
     assert "180 s of it given" in again.out
     assert orbax_bench(*next_command(again.out)).code == 0
     assert orbax_bench(*next_command(done.stdout)).code == 0
+    assert orbax_bench("recovery", tmp_path / "run").code == 0
     report = (tmp_path / "run" / "report.md").read_text()
     assert "2 of 2 drills came back" in report
     assert "180 s" not in report

@@ -69,12 +69,6 @@ def test_what_is_kept_of_400_nights_stays_below_a_megabyte(site, make_nightly, t
     assert page_of(tmp_path).count("day") >= nights
 
 
-def test_the_page_can_lie_elsewhere(site, make_nightly, tmp_path):
-    make_nightly([1.0], blocks=1)
-    assert site(".", "-o", "public").code == 0
-    assert 'href="../day000"' in page_of(tmp_path / "public")
-
-
 def test_what_cannot_be_read_fails_and_is_named(site, make_nightly, tmp_path):
     make_nightly([1.0], blocks=1)
     (tmp_path / "torn").mkdir()
@@ -115,12 +109,6 @@ def test_a_run_writes_the_page_that_the_environment_names(make_nightly, tmp_path
     environment = {"ORBAX_BENCH_SITE": str(tmp_path)}
     Notifiers.of(environment=environment).ended("a suite", "PASS", str(run.root), ())
     assert "day000" in page_of(tmp_path)
-
-
-def test_a_run_without_a_page_makes_none(make_nightly, tmp_path):
-    [run] = make_nightly([1.0], blocks=1)
-    Notifiers.of(environment={}).ended("a suite", "PASS", str(run.root), ())
-    assert not (tmp_path / "index.html").exists()
 
 
 def test_a_page_that_cannot_be_written_is_a_warning(make_nightly, tmp_path, capfd):

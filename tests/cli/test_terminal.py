@@ -46,11 +46,6 @@ def test_credentials_are_left_out_of_what_is_printed(capsys):
     }
 
 
-def test_json_stays_json(capsys):
-    run_command_line(lambda: print(json.dumps({"name": PLANTED}, ensure_ascii=False)))
-    assert json.loads(capsys.readouterr().out) == {"name": PLANTED}
-
-
 def test_what_is_drawn_anew_moves_the_cursor():
     terminal = io.StringIO()
     terminal.isatty = lambda: True
@@ -99,8 +94,3 @@ def test_every_character_that_a_terminal_obeys_is_written_out(capsys):
     obeyed = [char for char in map(chr, range(0x11000)) if CONTROL.match(char) and char != "\r"]
     run_command_line(lambda: print("".join(obeyed)))
     assert capsys.readouterr().out == "".join(f"\\u{ord(char):04x}" for char in obeyed) + "\n"
-
-
-def test_what_lays_out_our_own_output_stays(capsys):
-    run_command_line(lambda: print("a\tb\rc\nd\x07"))
-    assert capsys.readouterr().out == "a\tb\rc\nd\\u0007\n"

@@ -167,11 +167,5 @@ def test_what_cannot_be_read_is_no_good_news(watch, night, tmp_path):
     assert (done.code, "cannot be read: " in done.out) == (1, True)
 
 
-@pytest.mark.parametrize("words", [("--within", "1.5h"), ("--stalled", "0m"), ("--suite", "=1x")])
-def test_a_time_is_a_number_and_a_unit(watch, words):
-    done = watch(*words)
-    assert done.code == 2 or words[0] == "--suite"
-
-
 def test_a_folder_that_is_not_there_is_refused(orbax_bench, tmp_path):
     assert orbax_bench("watch", str(tmp_path / "none")).code == 2

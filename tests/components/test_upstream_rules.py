@@ -18,7 +18,7 @@ import yaml
 pytest.importorskip("kfp")
 
 from orbax_bench_components import compile as compiling
-from orbax_bench_components.image import IMAGE, RELEASED
+from orbax_bench_components.image import RELEASED
 
 FOLDER = Path(compiling.__file__).parent
 DEFINED = sorted(FOLDER.glob("*/component.py"))
@@ -61,41 +61,28 @@ def test_where_a_component_is_defined_python_and_kfp_alone_are_imported(file):
     assert others((file.parent / "__init__.py").read_text()) == set()
 
 
-def test_the_rule_finds_what_theirs_finds():
-    assert others("import orbax_bench_core.steps\nfrom numpy import array") == {
-        "orbax_bench_core",
-        "numpy",
-    }
-    assert others("if True:\n    import jax") == {"jax"}
-    assert others("def f():\n    import jax\nfrom . import x\nimport os.path, kfp.dsl") == set()
+LOADED = """
+import importlib.util, sys
+from kfp import compiler
+for file in sys.argv[2:]:
+    name = file.split("/")[-2]
+    spec = importlib.util.spec_from_file_location("asset", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    component = getattr(module, name)
+    compiler.Compiler().compile(component, sys.argv[1])
+    ours = {"orbax_bench_core", "orbax_bench_components", "jax"} & sys.modules.keys()
+    print(name, component.component_spec.implementation.container.image, *ours)
+"""
 
 
-@pytest.mark.parametrize("file", DEFINED, ids=lambda file: file.parent.name)
-def test_a_component_is_loaded_by_its_path_as_their_compile_check_does(file, tmp_path):
-    code = (
-        "import importlib.util, sys\n"
-        f"spec = importlib.util.spec_from_file_location('asset', {str(file)!r})\n"
-        "module = importlib.util.module_from_spec(spec)\n"
-        "spec.loader.exec_module(module)\n"
-        f"component = getattr(module, {file.parent.name!r})\n"
-        "from kfp import compiler\n"
-        "compiler.Compiler().compile(component, sys.argv[1])\n"
-        "print(component.component_spec.implementation.container.image)\n"
-        "print(*{'orbax_bench_core', 'orbax_bench_components', 'jax'} & sys.modules.keys())\n"
-    )
+def test_a_component_is_loaded_by_its_path_as_their_compile_check_does(tmp_path):
     environment = os.environ | {"ORBAX_BENCH_IMAGE": RELEASED}
-    command = [sys.executable, "-c", code, str(tmp_path / "component.yaml")]
+    command = [sys.executable, "-c", LOADED, str(tmp_path / "component.yaml"), *map(str, DEFINED)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    image, ours = done.stdout.splitlines()
-    assert image == RELEASED
-    assert any(pattern.match(image) for pattern in IMAGES)
-    assert ours == ""
-
-
-@pytest.mark.parametrize("component", compiling.COMPONENTS, ids=lambda component: component.name)
-def test_every_component_names_the_same_image(component):
-    assert component.component_spec.implementation.container.image == IMAGE
+    assert done.stdout.splitlines() == [f"{file.parent.name} {RELEASED}" for file in DEFINED]
+    assert any(pattern.match(RELEASED) for pattern in IMAGES)
 
 
 def images_in(file):
@@ -124,10 +111,8 @@ def written(tmp_path, image):
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-@pytest.mark.parametrize(
-    "image", ["europe-docker.pkg.dev/p/bench/orbax-bench@sha256:" + "0" * 64, RELEASED]
-)
-def test_components_for_others_name_an_image_that_they_can_pull(tmp_path, image):
+def test_components_for_others_name_an_image_that_they_can_pull(tmp_path):
+    image = "europe-docker.pkg.dev/p/bench/orbax-bench@sha256:" + "0" * 64
     done = written(tmp_path, image)
     assert done.returncode == 0, done.stderr
     files = list((tmp_path / "out").glob("*/component.yaml"))
@@ -136,8 +121,8 @@ def test_components_for_others_name_an_image_that_they_can_pull(tmp_path, image)
         assert images_in(file) == [image]
 
 
-@pytest.mark.parametrize("image", ["orbax-bench:0.1.0", "ghcr.io/me/orbax-bench:latest", "a/b"])
-def test_an_image_that_others_cannot_pull_is_refused(tmp_path, image):
+def test_an_image_that_others_cannot_pull_is_refused(tmp_path):
+    image = "ghcr.io/me/orbax-bench:latest"
     done = written(tmp_path, image)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: ORBAX_BENCH_IMAGE: {image!r} is no image that others")

@@ -35,12 +35,6 @@ def build_wheel(directory, settings=None, metadata=None):
 """
 
 
-def test_no_environments_need_nothing(monkeypatch, tmp_path, make):
-    monkeypatch.setitem(sys.modules, "uv", None)
-    assert make() == ([], [])
-    assert not (tmp_path / "cache").exists()
-
-
 def test_without_uv_there_is_no_environment(monkeypatch, make):
     monkeypatch.setitem(sys.modules, "uv", None)
     monkeypatch.setenv("PATH", "")

@@ -46,12 +46,6 @@ def test_a_wheel_is_found_beside_the_suite(tmp_path, given, found):
     assert read.at(read.path) == found.format(folder=tmp_path)
 
 
-def test_a_home_directory_is_found(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "a.whl").write_bytes(b"wheel")
-    assert read_requirement("~/a.whl", tmp_path / "elsewhere").path == tmp_path / "a.whl"
-
-
 def test_a_wheel_is_told_by_its_content_wherever_it_lies(tmp_path):
     for folder, content in (("one", b"a"), ("two", b"a"), ("other", b"b")):
         (tmp_path / folder).mkdir()
@@ -99,11 +93,6 @@ def test_what_tools_leave_in_a_folder_does_not_count(project, tmp_path, left):
     (project / left).parent.mkdir(parents=True)
     (project / left).write_text("left")
     assert read_requirement("./project", tmp_path).content == read.content
-
-
-def test_a_path_without_anything_is_named(tmp_path):
-    with pytest.raises(EnvironmentFailed, match=rf"{tmp_path}/none.whl, where there is nothing"):
-        read_requirement("./none.whl", tmp_path)
 
 
 @pytest.mark.parametrize("given", ["-e ./project", "--pre", "-r other.txt"])

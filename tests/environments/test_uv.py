@@ -37,17 +37,6 @@ def test_its_message_is_one_line_and_all_that_it_printed_is_kept(failing):
     assert failing("error: a\n  cause: b").output == "error: a\n  cause: b\n"
 
 
-def test_a_long_message_keeps_both_ends(failing):
-    message = str(failing(f"error: first {'x' * 5000} last"))
-    assert message.startswith("uv: first x")
-    assert message.endswith("x last")
-    assert len(message) < 1100
-
-
-def test_silence_is_said(failing):
-    assert str(failing("")) == "uv: failed without a word"
-
-
 def test_the_environment_that_is_active_here_is_left_alone(monkeypatch, script):
     path = script('echo "<$VIRTUAL_ENV>"', name="uv")
     monkeypatch.setitem(sys.modules, "uv", None)

@@ -71,12 +71,10 @@ def vertex(kind, index, pools):
             {**JAX, "JAX_COORDINATOR_ADDRESS": "h", "JAX_COORDINATOR_PORT": "99"},
             "JAX_*, host 3 of 4, head h:99",
         ),
-        ({**JAX, "JAX_COORDINATOR_ADDRESS": "[fe::1]:9"}, "JAX_*, host 3 of 4, head [fe::1]:9"),
         ({**JAX, **OWN}, "ORBAX_BENCH_*, host 1 of 2, head head:7000"),
         (JOBS, "ORBAX_BENCH_*, host 7 of 8, head ob-hosts-0-0.ob:8463"),
         (SLURM, "Slurm, host 2 of 3, head node001:61444"),
         ({**SLURM, "ORBAX_BENCH_HEAD_HOST": "10.0.0.9"}, "Slurm, host 2 of 3, head 10.0.0.9:61444"),
-        ({**SLURM, "SLURM_STEP_NODELIST": "n1,n2"}, "Slurm, host 2 of 3, head n1:61444"),
         (OPEN_MPI, "Open MPI, host 1 of 2, head 10.0.0.7:65488"),
         (TPU, "TPU slice, host 1 of 2, head t-0.svc:8463"),
         (SLICES, "TPU slice, host 3 of 4, head s-0:8463"),
@@ -103,8 +101,6 @@ def test_variables_of_a_launcher_give_rank_size_and_head(variables, said):
         {**JAX, "JAX_NUM_PROCESSES": "1", "JAX_PROCESS_ID": "0"},
         # A batch script, which runs once, and an interactive step of one task.
         {name: value for name, value in SLURM.items() if name != "SLURM_STEP_NODELIST"},
-        {**SLURM, "SLURM_STEP_NUM_TASKS": "1"},
-        {**OPEN_MPI, "OMPI_COMM_WORLD_SIZE": "1"},
         {"TPU_WORKER_ID": "0", "TPU_WORKER_HOSTNAMES": "localhost"},
         vertex("workerpool2", 0, {"workerpool0": 1, "workerpool1": 1, "workerpool2": 1}),
         {"KUBERNETES_SERVICE_HOST": "10.0.0.1"},
@@ -122,7 +118,6 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({**JAX, "JAX_PROCESS_ID": "4"}, "this is host 4 of 4; hosts are numbered from 0 to 3"),
         ({**JAX, "JAX_PROCESS_ID": "-1"}, "JAX_PROCESS_ID: expected a number, got '-1'"),
         ({**JAX, "JAX_COORDINATOR_ADDRESS": "h"}, "JAX_COORDINATOR_ADDRESS=h has no port"),
-        ({**JAX, "JAX_NUM_PROCESSES": ""}, "ADDRESS is set, and JAX_NUM_PROCESSES not"),
         ({**JOBS, "JOB_COMPLETION_INDEX": ""}, "JOB_COMPLETION_INDEX: expected a number"),
         ({**PAIRS, **SLICES}, "says that this is host 2, and TPU_WORKER_ID=1 that it is host 3"),
         ({**JAX, "TPU_WORKER_ID": "2"}, "this is host 3, and TPU_WORKER_ID=2"),
@@ -135,7 +130,6 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ({"ORBAX_BENCH_CLUSTER": "gke"}, "ORBAX_BENCH_CLUSTER=gke: give none for this host"),
         ({"CLUSTER_SPEC": "{}"}, "CLUSTER_SPEC cannot be read: {}"),
         ({"CLUSTER_SPEC": "[" * 100_000}, "CLUSTER_SPEC cannot be read: [[["),
-        ({"CLUSTER_SPEC": '{"a":' * 100_000}, "CLUSTER_SPEC cannot be read"),
         (
             {
                 "CLUSTER_SPEC": '{"cluster": {"workerpool0": ["a"], "workerpool1": 1}, '
@@ -145,7 +139,6 @@ def test_a_host_on_its_own_is_no_cluster(variables):
         ),
         ({**JAX, "JAX_NUM_PROCESSES": "9" * 5000}, "PROCESSES: expected a number, got '999"),
         ({**JAX, "JAX_NUM_PROCESSES": "9" * 9}, "says 999999999 hosts and port"),
-        ({**JAX, "JAX_COORDINATOR_ADDRESS": "h:65536"}, "and port 65536; there are"),
         ({**OPEN_MPI, "OMPI_MCA_orte_hnp_uri": ""}, "does not say on which host rank 0 runs"),
         ({"ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and no variables tell of others"),
         ({**TPU, "ORBAX_BENCH_NUM_HOSTS": "4"}, "NUM_HOSTS=4, and TPU slice says 2"),

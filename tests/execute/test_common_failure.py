@@ -50,12 +50,6 @@ def test_three_points_that_lack_a_library_are_enough(points, watch):
     assert watch(points(5), [NO_LIBRARY] * 5) == (3, said)
 
 
-@pytest.mark.parametrize(("count", "which"), [(1, "the only point"), (2, "all 2 points")])
-def test_of_fewer_points_all_are_enough(points, watch, count, which):
-    number, said = watch(points(count), [NO_LIBRARY] * count)
-    assert (number, said.startswith(f"{which} failed")) == (count, True)
-
-
 def test_a_full_disk_is_one_reason_whatever_was_written(points, watch):
     errors = [ErrorInfo(type="OSError", message=NO_SPACE % number) for number in range(3)]
     assert watch(points(3), errors) == (

@@ -178,12 +178,6 @@ def test_a_timeout_of_hosts_whose_signs_do_not_tell_is_that_of_all_of_them():
     }
 
 
-def test_a_timeout_of_one_host_is_its_own():
-    found = failure(Scripted(WAITS), Scripted(RUNS), said=[(1, PASSED)], timeout_s=0.1)
-    assert (found.host, list(found.others)) == (0, [0])
-    assert "host 0 (process 8) sleeps and uses no CPU" in found.message
-
-
 @pytest.mark.slow
 def test_uninterruptible_sleep_ends_nothing_early_and_is_said_at_the_timeout():
     found = failure(Scripted(WAITS), Scripted(ASLEEP), timeout_s=0.2)

@@ -146,16 +146,6 @@ def test_where_nothing_can_be_used_it_says_so(tmp_path):
         held(tmp_path / "x.lock")
 
 
-def test_others_can_open_it_whatever_the_mask(tmp_path):
-    lock_file = tmp_path / "x.lock"
-    before = os.umask(0o077)
-    try:
-        held(lock_file)
-    finally:
-        os.umask(before)
-    assert lock_file.stat().st_mode & 0o777 == 0o644
-
-
 @pytest.fixture
 def own_folder():
     """A folder outside that of pytest, which every pytest that starts closes to other users."""

@@ -283,19 +283,18 @@ def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
     file.write_text(json.dumps(suite))
     interrupted(file, out, lambda: any(record.life is not None for record in records_of(out)))
     (beat,) = Heartbeat.all_of(RunDirectory(str(out)))
-    for _ in range(2):  # the second time nothing is measured
-        process = start(file, out)
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 3, output
-        assert "before them both sides shared workers" in (out / "verdicts.md").read_text()
-        (point,) = read_verdicts(RunDirectory(str(out))).points
-        (save,) = [found for found in point.operations if found.operation == "save"]
-        assert (save.verdict.word, point.design.workers) == ("REGRESSION", "lives")
-        assert save.verdict.low < 1.5 < save.verdict.high
-        assert point.blocks == 4
-        before = BLOCK_SIZE * point.design.after
-        measured = [record for record in records_of(out) if not record.warmup]
-        assert len(measured) == before + BLOCK_SIZE * 2 * point.blocks
-        gate = RunDirectory(str(out)).read_info().gate
-        assert beat.repeats == before + 2 * point.design.last_look(gate)
-        assert any(record.life is None for record in measured)
+    process = start(file, out)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 3, output
+    assert "before them both sides shared workers" in (out / "verdicts.md").read_text()
+    (point,) = read_verdicts(RunDirectory(str(out))).points
+    (save,) = [found for found in point.operations if found.operation == "save"]
+    assert (save.verdict.word, point.design.workers) == ("REGRESSION", "lives")
+    assert save.verdict.low < 1.5 < save.verdict.high
+    assert point.blocks == 4
+    before = BLOCK_SIZE * point.design.after
+    measured = [record for record in records_of(out) if not record.warmup]
+    assert len(measured) == before + BLOCK_SIZE * 2 * point.blocks
+    gate = RunDirectory(str(out)).read_info().gate
+    assert beat.repeats == before + 2 * point.design.last_look(gate)
+    assert any(record.life is None for record in measured)

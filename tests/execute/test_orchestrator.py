@@ -139,13 +139,6 @@ def test_an_unmet_need_is_one_line_and_is_not_tried_again(orchestrate, warmups):
     assert len(list(run.directory.glob("records/*/warmup_*"))) == warmups
 
 
-def test_a_need_that_shows_late_costs_the_worker_but_no_retry(orchestrate):
-    run = orchestrate("need_late", "behave")
-    run.run(repeats=3, retries=1)
-    assert run.record("need_late").attempts == ()
-    assert run.record("need_late").worker != run.record("behave", 2).worker
-
-
 def test_running_again_finishes_only_what_failed(orchestrate):
     run = orchestrate("die", "behave", only_once=True)
     run.run(repeats=2)
@@ -163,14 +156,6 @@ def test_a_failing_warm_up_fails_its_repeat(orchestrate):
     run = orchestrate("raise", in_warmup=True)
     run.run(warmups=1)
     assert run.record("raise").error.message == "in a warm-up: raised on purpose"
-
-
-def test_a_repeat_that_is_skipped_in_its_warm_up_is_skipped(orchestrate):
-    run = orchestrate("skip")
-    run.run(warmups=1)
-    record = run.record("skip")
-    assert (record.status, record.error.message) == ("skipped", "skipped on purpose")
-    assert not list(run.directory.glob("records/*/warmup_*"))
 
 
 def test_a_record_that_cannot_be_written_ends_the_run_and_loses_nothing(orchestrate):

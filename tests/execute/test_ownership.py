@@ -72,29 +72,23 @@ def test_a_record_that_cannot_be_read_is_not_measured_again(run):
     assert run.record_bytes() == before
 
 
-def test_a_torn_record_is_measured_again(run):
-    (path,) = run.directory.glob("records/*/repeat_1/host_0.json")
-    path.write_bytes(path.read_bytes()[:100])
-    code, output = run.run(cli=FAKE_CLI)
-    assert code == 0, output
-    assert json.loads(path.read_text())["status"] == "passed"
-
-
-def test_the_repeat_in_whose_place_a_copy_lies_is_measured_again(run):
+def test_repeats_in_whose_place_a_copy_or_a_torn_record_lies_are_measured_again(run):
     first, second, third = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
     second.write_bytes(first.read_bytes())
-    before = {path: path.read_bytes() for path in (first, third)}
+    third.write_bytes(third.read_bytes()[:100])
+    before = first.read_bytes()
     code, output = run.run(cli=FAKE_CLI)
     assert code == 0, output
     assert "left out" not in output
-    record = json.loads(second.read_text())
-    assert (record["repeat"], record["status"]) == (1, "passed")
-    assert {path: path.read_bytes() for path in (first, third)} == before
+    for index, path in enumerate((second, third), start=1):
+        record = json.loads(path.read_text())
+        assert (record["repeat"], record["status"]) == (index, "passed")
+    assert first.read_bytes() == before
     (aside,) = second.parent.glob(".host_0.json.*")
     assert aside.read_bytes() == first.read_bytes()
 
 
-@pytest.mark.parametrize("index", [pytest.param(0, marks=pytest.mark.extended), 2, 7])
+@pytest.mark.parametrize("index", [pytest.param(0, marks=pytest.mark.extended), 7])
 def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(run, index):
     first, second, _ = sorted(run.directory.glob("records/*/repeat_*/host_0.json"))
     newer = second.parents[1] / f"repeat_{index}" / "host_0.json"

@@ -5,23 +5,16 @@ import socket
 
 import pytest
 
-from orbax_bench_core.config import EnvironmentConfig, MeshConfig
+from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.placement import check_proxy
 from orbax_bench_core.execute.runner import environments
 from orbax_bench_core.launchers import expected_devices
-from orbax_bench_core.sweep import Pair, placement
+from orbax_bench_core.sweep import Pair
 
 from .conftest import ready
 
 OLD = EnvironmentConfig(name="old", interpreter="p")
-
-
-def test_what_makes_a_placement(make_point):
-    mesh = MeshConfig(mesh_axes=("d",), ici_parallelism={"d": 4})
-    assert placement(make_point()) == (1, 1, "", "reused", True)
-    assert placement(make_point(mesh=mesh, processes=2)) == (4, 2, "", "reused", True)
-    assert placement(make_point(environment=OLD)) == (1, 1, "old", "reused", True)
 
 
 def test_environments_are_made_once(make_point):
@@ -99,12 +92,6 @@ def test_a_proxy_that_is_not_there_is_one_message(installed, target, message):
     given = PROXY if target is None else {**PROXY, "JAX_BACKEND_TARGET": target}
     with pytest.raises(UserError, match=message):
         check_proxy(given, within_s=0.1)
-
-
-def test_a_client_library_that_is_not_there_is_one_message(installed):
-    installed(there=False)
-    with pytest.raises(UserError, match="pathwaysutils is not installed"):
-        check_proxy({**PROXY, "JAX_BACKEND_TARGET": "grpc://127.0.0.1:1"})
 
 
 def test_a_proxy_that_answers_is_enough_and_elsewhere_none_is_needed(installed):

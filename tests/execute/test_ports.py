@@ -43,12 +43,6 @@ def test_groups_that_start_at_once_get_ports_of_their_own_and_each_is_in_the_ran
     assert set(addresses) == expected
 
 
-def test_a_port_at_which_somebody_listens_is_passed_over(ports):
-    with socket.create_server(("127.0.0.1", ports.first + 1)):
-        taken = {ports.take("127.0.0.1") for _ in range(6)}
-    assert taken == {ports.first, ports.first + 2, ports.first + 3}
-
-
 def test_a_range_that_is_all_taken_is_one_message_with_numbers(ports):
     listening = [
         socket.create_server(("127.0.0.1", port)) for port in range(ports.first, ports.last + 1)

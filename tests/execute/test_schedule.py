@@ -33,20 +33,6 @@ def test_rounds_are_shuffled_differently(points):
     assert first != second
 
 
-def test_the_seed_decides_the_order(points):
-    def order(seed):
-        return [p.id for p, _ in schedule(points(8), 2, ExecutionConfig(seed=seed))]
-
-    assert order(1) == order(1)
-    assert order(1) != order(2)
-
-
-def test_sequential_finishes_a_point_before_the_next(points):
-    given = points(2)
-    found = schedule(given, 3, ExecutionConfig(order="sequential"))
-    assert [(p.id, r) for p, r in found] == [(p.id, r) for p in given for r in range(3)]
-
-
 def test_a_round_visits_each_worker_once(points):
     meshes = [MeshConfig(mesh_axes=("x",), ici_parallelism={"x": size}) for size in (1, 2, 4)]
     found = schedule(points(4, meshes), 1, ExecutionConfig())

@@ -112,11 +112,6 @@ def test_whoever_asks_for_it_is_told_why_it_cannot_be(machine, monkeypatch):
         detect_cluster({"GCE_METADATA_HOST": "127.0.0.1:1", "ORBAX_BENCH_CLUSTER": "tpu-vm"})
 
 
-def test_variables_of_a_launcher_come_before_metadata(machine):
-    jax = {"JAX_COORDINATOR_ADDRESS": "h:1", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "1"}
-    assert detect_cluster(machine(NEW, **jax)).found == "JAX_*"
-
-
 def test_the_hosts_of_a_slice_are_counted_where_tpus_are_used():
     slice_ = {"TPU_WORKER_HOSTNAMES": "a,b", "MEGASCALE_NUM_SLICES": "2"}
     assert tpu_hosts(slice_) == 4

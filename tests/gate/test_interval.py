@@ -1,5 +1,6 @@
 """The ratio balances the ranks, and its interval is what the verdict's tests do not reject."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -58,6 +59,29 @@ def test_where_arms_share_a_worker_it_holds_what_a_job_may_pay(blocks):
         math.exp(outcome.job.centre + outcome.job.reach(outcome.pass_alpha))
     )
     assert low < 1.08 < high
+    assert outcome.word != "REGRESSION"
+    assert low <= math.exp(outcome.job.centre - outcome.job.reach(outcome.alpha))
+
+
+def test_a_regression_over_processes_is_as_sure_as_they_let_it_be(paired):
+    series = read_blocks(*paired(20, ratio=1.6), per_process=2)
+    _, outcome, (low, _) = ends(series)
+    assert outcome.word == "REGRESSION"
+    test = outcome.processes
+    assert low == pytest.approx(math.exp(test.centre - test.reach(outcome.alpha)))
+
+
+def test_an_end_that_disagrees_with_the_word_is_moved_to_its_bound(blocks):
+    """P-values need not fall steadily with the ratio."""
+    used, outcome, _ = ends(blocks(10, per_life=2, ratio=1.08, sigma=0.4))
+    tolerance, margin = 1 + RULE.tolerance, 1 + RULE.margin
+    _, high = interval(used, RULE, dataclasses.replace(outcome, word="PASS"))
+    assert high == math.nextafter(margin, 0.0)
+    low, _ = interval(used, RULE, dataclasses.replace(outcome, word="REGRESSION"))
+    assert low == math.nextafter(tolerance, math.inf)
+    used, outcome, _ = ends(blocks(10, per_life=2, ratio=1.3, sigma=0.01))
+    low, _ = interval(used, RULE, dataclasses.replace(outcome, word="INCONCLUSIVE"))
+    assert low == tolerance
 
 
 def test_few_blocks_of_lives_rule_out_nothing_below(blocks):

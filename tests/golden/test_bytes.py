@@ -82,16 +82,6 @@ def test_a_registry(same_bytes, golden, tmp_path, arm):
     same_bytes("baseline", f"baseline_{arm}", kinds["baseline"][0])
 
 
-def test_the_baseline_of_points_that_passed(same_bytes, tmp_path):
-    """Points with a failed repeat are left out."""
-    plain = tmp_path / "a run"
-    made.plain_run(plain)
-    outcome = support.orbax_bench("baseline", "capture", tmp_path / "registry", plain)
-    assert outcome.code == 0
-    (file,) = (tmp_path / "registry").glob("*/*/*.json")
-    same_bytes("baseline", "baseline_plain", support.dated(file.read_text()))
-
-
 @pytest.mark.slow
 def test_passport(same_bytes, golden, tmp_path):
     for day, blocks in enumerate((5, 10)):

@@ -12,11 +12,6 @@ def test_help_of_a_command(shell, golden, command):
     golden(f"text/help/{name}.txt", str(shell(*words, "--help")))
 
 
-def test_help_of_the_guides_program(shell, golden):
-    outcome = shell("--help", program="run_benchmarks")
-    golden("text/help/run_benchmarks.txt", str(outcome))
-
-
 def test_commands_that_need_a_sub_command_show_their_help(shell, golden):
     said = [shell(*command) for command in ((), ("baseline",), ("pipeline",))]
     golden("text/help/without_a_sub_command.txt", "\n".join(map(str, said)))

@@ -31,32 +31,6 @@ def test_capturing_and_promoting(shell, filled, golden):
 
 
 @pytest.mark.slow
-def test_a_run_beside_a_baseline(shell, filled, make_separate_run, golden):
-    make_separate_run(7, folder="equal")
-    make_separate_run(8, 2.0, folder="slower")
-    said = [
-        shell.views("compare", "reg", "slower"),
-        shell("compare", "reg", "equal"),
-        shell("compare", "day000", "equal"),
-    ]
-    golden("text/baseline/compare.txt", transcript(*said))
-    golden("text/baseline/compare.json", shell("compare", "reg", "slower", "--json").out)
-
-
-def test_failed_points_are_left_out_of_a_capture(shell, make_run, make_record, make_point, golden):
-    bad = make_point(label="bad")
-    make_run(
-        [
-            make_record(make_point(options={"use_ocdbt": False}), times={"save": 1.0}),
-            make_record(bad, status="failed", error={"type": "ValueError", "message": "no"}),
-        ]
-    )
-    make_run([make_record(bad, status="failed")], folder="bad")
-    said = [shell("baseline", "capture", "reg", name) for name in ("run", "bad")]
-    golden("text/baseline/left_out.txt", transcript(*said))
-
-
-@pytest.mark.slow
 def test_history_of_ratios(shell, make_nightly, make_point, golden):
     pair = make_point(label=NASTY, candidate=make_point(label=NASTY))
     ratios, versions = [1.0] * 12 + [1.2] * 8, ["0.12.7"] * 12 + ["0.12.8"] * 8
@@ -66,29 +40,9 @@ def test_history_of_ratios(shell, make_nightly, make_point, golden):
     golden("text/history/changed.html.txt", shell.page("page.html"))
 
 
-def test_history_of_seconds(shell, make_separate_run, golden):
-    for day in range(6):
-        make_separate_run(day, repeats=3)
-    said = shell.views("history", ".", "--all")
-    page = shell("history", ".", "--html", "a page.html")
-    golden("text/history/separate.txt", transcript(said, page))
-    golden("text/history/separate.html.txt", shell.page("a page.html"))
-
-
-def test_history_for_machines(shell, make_separate_run, golden):
-    for day in range(2):
-        make_separate_run(day, repeats=2)
-    golden("text/history/history.json", shell("history", ".", "--json").out)
-
-
 @pytest.mark.slow
 def test_async_study(shell, make_sizes, golden):
     make_sizes()
     golden("text/async_study/sizes.txt", shell.views("async-study", "run"))
     golden("text/async_study/async_study.md", shell.read("run/async_study.md"))
     golden("text/async_study/async_study.html.txt", shell.page("run/async_study.html"))
-
-
-def test_async_study_of_one_kind(shell, make_saves, make_run, golden):
-    make_run(make_saves(10**6, True, [(1.0, 2.0)]))
-    golden("text/async_study/one_kind.txt", str(shell("async-study", "run")))

@@ -59,24 +59,10 @@ def test_progress_of_a_run_for_machines(shell, begin, fill, golden):
     golden("text/run/log.json", "".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-@pytest.mark.slow
-def test_a_run_with_baselines(shell, begin, fill, golden):
-    suite = shell.write("suite.yaml", SUITE)
-    fill(begin(suite, "out"))
-    said = [
-        shell("run", suite, *FLAGS, "--baseline-capture-path", "baselines"),
-        shell("run", suite, *FLAGS, "--baseline-path", "baselines", width=160, terminal=True),
-    ]
-    golden("text/run/baselines.txt", "\n".join(map(str, said)))
-    golden("text/run/baselines.verdicts.md", shell.read("out/verdicts.md"))
-
-
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
         ("one_point_failed", {"failing": "use_ocdbt=false"}),
-        ("all_points_failed", {"failing": "save_restore"}),
-        ("one_point_skipped", {"failing": "use_ocdbt=false", "status": "skipped"}),
         ("all_points_skipped", {"failing": "save_restore", "status": "skipped"}),
     ],
 )

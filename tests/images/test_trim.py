@@ -31,9 +31,3 @@ def test_a_library_is_smaller_and_still_loads(library):
     assert cut > 0
     assert library.stat().st_size == before - cut
     assert ctypes.CDLL(str(library)).PyInit__yaml
-
-
-def test_every_library_below_a_folder_is_trimmed_but_no_link_to_one(library, capsys):
-    (library.parent / "link.so").symlink_to(library)
-    load("trim").main([str(library.parent)])
-    assert capsys.readouterr().out == "trimmed 2 MB of symbols\n"

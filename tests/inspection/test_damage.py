@@ -121,14 +121,6 @@ def test_a_marker_that_is_gone_leaves_the_time_of_the_commit(copied):
     assert inspect_checkpoint(str(path)).stored.is_committed is None
 
 
-def test_several_damages_are_several_lines(copied):
-    path = copied("folders")
-    (path / "state/params.w/c/1/0").unlink()
-    (path / "state/params.b/zarr.json").unlink()
-    (path / "_CHECKPOINT_METADATA").unlink()
-    assert len(inspect_checkpoint(str(path)).problems) == 3
-
-
 def test_an_empty_item_is_a_damaged_checkpoint(copied):
     path = copied("ocdbt")
     shutil.rmtree(path / "state")

@@ -80,14 +80,6 @@ def test_files_in_a_bucket_are_found(bucket, checkpoints):
     assert take_inventory(epath.Path("gs://bucket/ckpt")) == local
 
 
-def test_files_are_counted_in_every_folder(tmp_path):
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "one").write_bytes(b"x" * 10)
-    (tmp_path / "a" / "b" / "two").write_bytes(b"x" * 32)
-    found = take_inventory(epath.Path(tmp_path))
-    assert (found.total_bytes, found.file_count, found.largest_bytes) == (42, 2, 32)
-
-
 def test_a_checkpoint_may_be_one_file(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"x" * 10)
     (tmp_path / "other.safetensors").write_bytes(b"x" * 99)
@@ -143,13 +135,6 @@ def test_many_small_data_files_of_a_large_checkpoint_warn(inventory_of):
     warning = inventory_of({"a/.zarray": 100, **chunks}).warning
     assert warning is not None
     assert warning.startswith("128 of 128 data files (100%) are smaller than 1 MiB: use OCDBT")
-
-
-@pytest.mark.parametrize(("small", "warns"), [(1, False), (2, True)])
-def test_a_tenth_of_the_data_files_may_not_be_small(inventory_of, small, warns):
-    large = {f"a/0.{index}": 10 * MIB for index in range(18)}
-    few = {f"a/1.{index}": 1000 for index in range(small)}
-    assert (inventory_of({"a/.zarray": 100, **large, **few}).warning is not None) == warns
 
 
 def test_a_file_that_vanishes_meanwhile_does_not_count(inventory_of, tmp_path):

@@ -22,10 +22,6 @@ def test_what_cannot_be_expected_is_refused(text, said):
         launchers.expected_devices(text)
 
 
-def test_nothing_is_expected_of_an_empty_text():
-    assert launchers.expected_devices("") is None
-
-
 @pytest.mark.parametrize(
     ("tpu", "slices", "expected"),
     [
@@ -45,11 +41,6 @@ def test_a_gpu_is_known_by_each_of_its_names(gpu):
     for name in (gpu.name, gpu.gke, gpu.vertex):
         assert launchers.parse_gpus(f"{name}:8") == launchers.Gpus(gpu, 8)
     assert gpu.vertex in GPUS
-
-
-def test_gpus_of_any_kind_are_a_number():
-    gpus = launchers.parse_gpus("8")
-    assert (gpus, gpus.expected) == (launchers.Gpus(None, 8), "gpu:8")
 
 
 @pytest.mark.parametrize("text", ["", "h100-80gb", "h100-80gb:", ":8", "h100-80gb:0", "-1"])

@@ -9,7 +9,7 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import make_launcher
-from tests.support.kubernetes import Cluster, Failure, serving
+from tests.support.kubernetes import Cluster, serving
 from tests.support.processes import run_cli, start_cli
 
 pytestmark = pytest.mark.slow
@@ -141,14 +141,6 @@ def test_a_run_is_created_followed_and_deleted(launched, cluster, capfd):
     assert cluster.deleted == ["jobsets/ob-tiny", "secrets/ob-tiny-token"]
 
 
-def test_the_suite_is_in_the_run_directory_before_anything_is_created(launched, cluster):
-    sent = launched.directory / "suite" / "tiny.yaml"
-    cluster.script = [lambda cluster: there.append(sent.exists()), completed]
-    there = []
-    assert launched.run() == 0
-    assert there == [True]
-
-
 def test_a_volume_that_is_not_mounted_here_is_refused_before_anything_is_made(launched, cluster):
     launched.directory.parent.rmdir()
     said = f"{launched.folder}/volume, which the hosts mount, is no folder of this machine"
@@ -230,18 +222,6 @@ def test_the_log_of_a_container_that_was_restarted_is_kept(launched, cluster):
     assert kept.read_text() == "before the kill\n"
 
 
-def test_a_log_that_is_gone_is_said(launched, cluster, capfd):
-    cluster.script = [running, failed(1)]
-
-    def gone(query):
-        raise Failure(404, "the node is gone")
-
-    cluster.logs[OTHER, False] = gone
-    assert launched.run() == 1
-    said = f"pod {OTHER} has failed (exit code 1, Error), and its log cannot be read"
-    assert said in capfd.readouterr().err
-
-
 def test_a_suite_that_is_refused_is_not_started_again(launched, cluster, capfd):
     def invalid(cluster):
         cluster.pod(HEAD, index=0, running={}, restarts=1, last={"terminated": {"exitCode": 2}})
@@ -313,12 +293,6 @@ def test_a_jobset_that_was_created_although_the_server_failed_is_the_one(launche
     launched.assert_nothing_is_left()
 
 
-def test_a_server_that_never_answers_is_one_message(launched, cluster):
-    cluster.failures = {"POST jobsets": [500] * 99}
-    with pytest.raises(UserError, match=r"refuses JobSet bench/ob-tiny \(500: injected"):
-        launched.run()
-
-
 def test_no_server_at_all_is_one_message(launched, cluster):
     text = Path(launched.kubeconfig).read_text()
     Path(launched.kubeconfig).write_text(re.sub(r"127.0.0.1:\d+", "127.0.0.1:9", text))
@@ -336,13 +310,6 @@ def test_a_refusal_is_one_message_with_the_servers_words(launched, cluster, stat
         launched.run()
     assert f"{status}: injected {status}" in str(caught.value)
     assert cluster.deleted == [], "nothing was created"
-
-
-def test_a_secret_that_is_refused_takes_the_jobset_away(launched, cluster):
-    cluster.failures = {"POST secrets": [403]}
-    with pytest.raises(UserError, match="403"):
-        launched.run()
-    launched.assert_nothing_is_left()
 
 
 @pytest.mark.parametrize("watch", ["slow", "gone", 410, 500])
@@ -433,21 +400,6 @@ def test_what_is_kept_stays_and_is_named(launched, cluster, capfd):
     assert set(cluster.objects["jobsets"]) == {"ob-tiny"}
 
 
-def test_an_interrupt_deletes_all(launched, cluster):
-    cluster.script = [running]
-    original = launched.time.sleep
-
-    def sleep(seconds):
-        if HEAD in cluster.objects["pods"] and cluster.objects["jobsets"]:
-            cluster.objects["pods"].clear()
-            raise KeyboardInterrupt
-        original(seconds)
-
-    launched.time.sleep = sleep
-    assert launched.run() == 130
-    launched.assert_nothing_is_left()
-
-
 def test_a_pod_owns_what_it_creates(launched, cluster, monkeypatch):
     cluster.pod("step-1", own="none", running={})
     cluster.script = [completed]
@@ -457,19 +409,6 @@ def test_a_pod_owns_what_it_creates(launched, cluster, monkeypatch):
     assert launched.run() == 0
     (owner,) = cluster.sent[0]["metadata"]["ownerReferences"]
     assert owner == {"apiVersion": "v1", "kind": "Pod", "name": "step-1", "uid": "uid-step-1"}
-
-
-def test_without_a_cluster_there_is_one_message(launched, tmp_path):
-    with pytest.raises(UserError, match="no Kubernetes cluster to launch on"):
-        launched.launcher(f"kubeconfig={tmp_path}/none").start()
-
-
-def test_the_thread_that_prints_ends_with_the_launch(launched, cluster):
-    before = set(threading.enumerate())
-    cluster.script = [running, completed]
-    launched.run()
-    left = set(threading.enumerate()) - before
-    assert [thread.name for thread in left if "_print" in thread.name] == []
 
 
 def command_line(launched):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.launchers import PLACES, Launch
+from orbax_bench_core.launchers import Launch
 from tests.cli.conftest import orbax_bench, run_main  # noqa: F401 - fixtures
 from tests.support.launching import QUICK, launch, records, write_suite
 
@@ -82,12 +82,3 @@ def test_what_cannot_be_launched_is_one_message(orbax_bench, suite, tmp_path, wo
     assert done.code == 2
     assert said in done.err
     assert "Traceback" not in done.err
-
-
-def test_help_names_every_place():
-    from typer.testing import CliRunner
-
-    from orbax_bench_core.cli.main import app
-
-    text = " ".join(CliRunner().invoke(app, ["launch", "--help"]).output.split())
-    assert [name for name in PLACES if name not in text] == []

@@ -1,7 +1,6 @@
 """Plans of a start on a Ray cluster, and the actor that starts it, without Ray."""
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -47,12 +46,6 @@ def test_a_slice_is_placed_as_ray_calls_it():
 def test_an_image_is_refused():
     with pytest.raises(UserError, match="--image"):
         make(image="repo@sha256:0")
-
-
-def test_a_missing_client_is_one_message(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UserError, match=r"pip install 'orbax-bench\[ray\]'"):
-        make().start()
 
 
 def test_lines_come_before_the_exit_code(host):

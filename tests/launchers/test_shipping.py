@@ -54,14 +54,6 @@ def test_equal_files_are_equal_shipments(folder):
     assert shipment(launch(folder)).digest != before
 
 
-@pytest.mark.parametrize("suite", ["suite/tiny.yaml", "suites/tiny.yaml", "tiny.yaml"])
-def test_a_suite_that_no_launcher_has_sent_is_read_where_it_is(tmp_path, suite):
-    path = tmp_path / suite
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("")
-    assert unshipped(str(path)) == str(path)
-
-
 def test_a_suite_in_a_bucket_or_in_the_image_is_not_sent(folder):
     sent = shipment(launch(folder, "gs://bucket/tiny.yaml"))
     assert (sent.target, sent.command[2]) == ("", "gs://bucket/tiny.yaml")

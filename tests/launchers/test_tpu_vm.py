@@ -88,9 +88,3 @@ case "$*" in *nohup*) exit 3 ;; esac
 def test_what_cannot_run_there_is_one_message(made, settings, changes, said):
     with pytest.raises(UserError, match=said):
         made(*settings, **changes)
-
-
-def test_a_machine_without_gcloud_is_one_message(made, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="cannot find `gcloud`"):
-        made().start()

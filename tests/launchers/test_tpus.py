@@ -89,26 +89,6 @@ def test_the_nearest_topology_is_suggested(given, meant):
     )
 
 
-def test_two_sides_where_there_are_three_suggest_as_many_chips():
-    assert "did you mean 2x2x2?" in message("v5p", "2x4")
-
-
 @pytest.mark.parametrize("topology", ["", "banana", "2xx4", "-2x4", "0x4", "²x2"])
 def test_what_is_no_topology_at_all_is_refused(topology):
     assert f"v5e {topology} is not a topology; v5e has" in message("v5e", topology)
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [("v5litepod", "v5e"), ("V5P", "v5p"), ("trillium", "v6e"), ("tpu7x", "v7x")],
-)
-def test_the_nearest_type_is_suggested(given, meant):
-    assert f"unknown TPU type {given!r}; did you mean {meant}? Known: v4, v5e" in message(
-        given, "2x2"
-    )
-
-
-@pytest.mark.parametrize("text", ["v5e", "v5e-2x4", "v5e:2x4:a:b"])
-def test_a_slice_is_written_with_a_colon(text):
-    with pytest.raises(UserError, match="TYPE:TOPOLOGY, such as v5e:2x4"):
-        parse_slice(text)

@@ -73,12 +73,6 @@ def test_gpus_are_one_pool_for_host_0_and_one_for_the_others(google):
     assert list(first.container_spec.command) == ["orbax-bench", "run", SUITE, "-o", RUN]
 
 
-def test_a_single_host_is_one_pool():
-    [pool] = shown("machine_type=n2-standard-16").job_spec.worker_pool_specs
-    assert pool.replica_count == 1
-    assert pool.machine_spec.accelerator_count == 0
-
-
 @pytest.mark.parametrize(
     ("tpu", "machine"),
     [
@@ -150,13 +144,6 @@ def test_the_environment_has_the_image_and_the_number_of_hosts_and_no_token(monk
     }
     assert variables == {"ORBAX_BENCH_IMAGE": IMAGE, "ORBAX_BENCH_NUM_HOSTS": "4"}
     assert "t" * 64 not in vertex(*GPU, hosts=4).shown()
-
-
-def test_a_local_suite_is_named_where_it_is_put(tmp_path):
-    (tmp_path / "a.yaml").write_text(SUITE_TEXT)
-    command = ("orbax-bench", "run", str(tmp_path / "a.yaml"), "-o", RUN)
-    [pool] = shown(*GPU, command=command).job_spec.worker_pool_specs
-    assert list(pool.container_spec.command)[2] == f"{RUN}/suite/a.yaml"
 
 
 def test_known_gpus_are_those_of_the_api(google):
@@ -235,15 +222,6 @@ def test_a_job_is_created_and_watched_to_its_end(service, capsys):
     assert of_method(service, "POST", ":cancel") == []
 
 
-def test_pauses_grow_up_to_a_minute_and_begin_anew_with_each_state(service, pauses):
-    service.states = [*["RUNNING"] * 12, "SUCCEEDED"]
-    started(service)
-    waits = pauses.seconds
-    assert waits[:3] == [5.0, 7.5, 11.25]
-    assert waits == sorted(waits)
-    assert waits[-1] == 60.0
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -295,13 +273,6 @@ def test_it_is_given_up_when_nothing_answers_for_minutes(service, monkeypatch, c
     with pytest.raises(UserError, match="does not answer for 0 s: 503"):
         started(service)
     assert "could not be cancelled" in capsys.readouterr().out
-
-
-def test_an_address_where_nobody_answers_is_one_message(monkeypatch):
-    monkeypatch.setattr(vertex_module, "_PATIENCE_S", 0)
-    nobody = vertex(*GPU, endpoint="http://127.0.0.1:9")
-    with pytest.raises(UserError, match=r"Vertex AI in p-1, us-central1 does not .*127\.0\.0\.1"):
-        nobody.start()
 
 
 def test_an_interruption_cancels_the_job(service, pauses):
@@ -366,14 +337,6 @@ def test_a_step_that_is_started_again_after_its_job_has_ended_creates_another(
 def test_a_file_that_is_damaged_notes_no_job(tmp_path, damage):
     DAMAGE[damage](tmp_path / "gcp_resources")
     assert noted_job(str(tmp_path / "gcp_resources")) is None
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"resources": []}', '{"resources": [{}]}'])
-def test_a_file_that_notes_no_job_is_none(service, tmp_path, text):
-    place = tmp_path / "gcp_resources"
-    place.write_text(text)
-    assert started(service, noted=str(place)) == 0
-    assert len(service.jobs) == 1
 
 
 def test_a_job_that_cannot_be_cancelled_is_told(service, pauses, capsys):

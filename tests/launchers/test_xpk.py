@@ -10,7 +10,6 @@ import yaml
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import detect_cluster
-from orbax_bench_core.launchers import place_settings
 
 IMAGE = f"registry.example/bench@sha256:{'a1' * 32}"
 CLUSTER = ("cluster=c", "project=p", "zone=us-central2-b")
@@ -116,17 +115,6 @@ def test_settings_of_pathways_that_do_not_fit_are_named(made, settings, said):
 def test_what_xpk_cannot_start_is_one_message(made, settings, changes, said):
     with pytest.raises(UserError, match=said):
         made(*settings, **changes)
-
-
-def test_the_cluster_has_to_be_named():
-    with pytest.raises(UserError, match="--set cluster: this key is required"):
-        place_settings("xpk", [])
-
-
-def test_a_machine_without_xpk_is_one_message(made, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="cannot find `xpk`"):
-        made().start()
 
 
 @pytest.fixture

@@ -99,14 +99,6 @@ def test_uncompressed_data_is_compared_with_tensorstore_without_compression(
 
 
 @pytest.mark.parametrize(
-    ("operation", "probe"), [("save", "device_to_host"), ("load", "host_to_device")]
-)
-def test_copies_between_host_and_devices_count_where_there_are_any(compare, operation, probe):
-    found = compare(operation, limits=made_up(SECONDS | {probe: 1.5}))
-    assert (found.bound.probe, found.bound.share) == (probe, 0.75)
-
-
-@pytest.mark.parametrize(
     ("operation", "probe", "share"),
     [("save", "tensorstore_write", 2.5), ("load", "tensorstore_read_cold", 2.0)],
 )
@@ -140,17 +132,6 @@ def test_the_sentence_names_first_touch_where_it_takes_half_of_the_time_and_advi
     found = compare("save", faults=3 * GIB / PAGE)
     assert found.first_touch.endswith("accounts for about 100 % of this save.")
     assert compare("load", host_memory="default", faults=0.9 * GIB / PAGE).first_touch == ""
-
-
-@pytest.mark.parametrize("operation", ["broadcast", "train_step"])
-def test_other_operations_have_no_limits(compare, operation):
-    assert compare(operation) is None
-
-
-def test_an_operation_without_bytes_has_no_limits(make_point, make_record):
-    point = make_point()
-    summary = summarize(repeats_of([make_record(point, times={"save_blocking": 1.0})]))
-    assert operation_limits(summary, [point], made_up(SECONDS)) == {}
 
 
 def test_limits_become_columns_of_the_operations_table(compare):

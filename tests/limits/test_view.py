@@ -16,10 +16,3 @@ def test_speeds_of_files_and_of_tensorstore_are_told():
         "written at 1.25 GiB/s and read cold at 1.11 GiB/s."
     )
     assert "only 4 GiB of memory are free" in terminal(limits_document(found))
-
-
-def test_what_was_not_measured_is_told_in_the_details():
-    found = limits_document(made_up({"tensorstore_write": 0.5}))
-    assert found.headline.said == "/disk: arrays of TensorStore written at 2 GiB/s."
-    assert found.following is None
-    assert "not applicable" in terminal(found, details=True)

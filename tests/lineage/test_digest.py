@@ -10,7 +10,6 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import digests
 from orbax_bench_core.provenance import UNKNOWN
-from orbax_bench_core.records import RunDirectory
 
 
 def test_the_digest_of_a_file_is_that_of_its_content(tmp_path):
@@ -63,15 +62,6 @@ def test_a_copy_that_nobody_reads_is_in_the_digest_too(two_points, copy):
     path.parent.mkdir(exist_ok=True)
     path.write_text("{}")
     assert digests.point_digests(run.root, ids)[ids[0]].files == 3
-
-
-def test_the_status_of_a_run_does_not_count(tmp_path):
-    def digest(text):
-        (tmp_path / "run.json").write_text(text)
-        return digests.config_digest(RunDirectory(str(tmp_path)))
-
-    assert digest('{"a": 1, "status": "running"}') == digest('{"status": "complete", "a": 1}')
-    assert digest('{"a": 1}') != digest('{"a": 2}')
 
 
 @pytest.fixture
@@ -142,9 +132,3 @@ def test_a_folder_with_a_pipe_or_a_device_is_no_checkpoint(tmp_path, make):
     make(tmp_path / "array")
     assert digests.checkpoint_digest(str(tmp_path)) == UNKNOWN
     assert digests.bytes_digest(str(tmp_path)) == UNKNOWN
-
-
-def test_a_run_directory_may_have_the_name_of_a_pattern(make_run, make_record):
-    record = make_record()
-    run = make_run([record], folder="results[1]")
-    assert digests.point_digests(run.root, [record.point_id]).keys() == {record.point_id}

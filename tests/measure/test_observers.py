@@ -1,6 +1,5 @@
 """Samples are streamed as blocks end; failures do not spread."""
 
-import logging
 import threading
 import time
 
@@ -110,17 +109,6 @@ def test_no_call_runs_once_observing_ended():
     thread.join()
 
     assert over
-
-
-def _fail():
-    raise OSError("disk full")
-
-
-def test_only_the_first_failure_is_a_warning(logged):
-    observers.attempt("fail twice", _fail, 0)
-    observers.attempt("fail twice", _fail, 0)
-
-    assert [record.levelno for record in logged.records] == [logging.WARNING, logging.DEBUG]
 
 
 def test_an_interrupt_is_no_failure():

@@ -88,13 +88,6 @@ def test_code_of_a_table_holds_any_name(name, code):
     assert f"\n| {code} |\n" in pages.to_markdown(document(table))
 
 
-def test_text_is_no_markup_of_a_terminal():
-    said = terminal(document(*EVERY), width=200, details=True)
-    assert "[red]" in said
-    assert "\x1b[2J" not in said
-    assert "alert(1)" in said
-
-
 def test_a_terminal_shows_the_summary_then_the_answer_then_the_command_to_run():
     table = pages.Table(
         (pages.Column("n", "number"),), tuple(pages.Row((f"{n}",)) for n in range(30))
@@ -145,13 +138,6 @@ def test_what_has_no_content_is_not_shown():
     for text in (pages.to_html(shown), pages.to_markdown(shown), terminal(shown)):
         assert "Nothing" not in text
         assert "Neither" not in text
-
-
-def test_marks_are_where_their_values_are():
-    page = pages.to_html(document(chart(pages.Mark("dots", ((2.5, 0), (10, 1), (99, 1))))))
-    assert 'd="M250 750h0M1000 250h0M1000 250h0"' in page
-    assert '<span style="left:50%">5</span>' in page
-    assert '<span style="top:75%">one</span>' in page
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from perf.gate.cells import Cell, Tally
-from perf.gate.designs import IN_TURNS, LIVES, ONE_WORKER, PER_ARM_PROCESS, with_tau
+from perf.gate.cells import Cell
+from perf.gate.designs import IN_TURNS, LIVES, PER_ARM_PROCESS, with_tau
 from perf.gate.experiments import MOST_USES, run
 
 
@@ -30,13 +30,6 @@ def test_the_number_of_comparisons_is_no_part_of_a_cells_name():
 def test_the_same_part_gives_the_same_tally():
     (part,) = cell().parts(20)
     assert run(part) == run(pickle.loads(pickle.dumps(part)))
-
-
-@pytest.mark.parametrize(("ratio", "word"), [(1.0, "passes"), (1.5, "regression")])
-@pytest.mark.parametrize("design", [ONE_WORKER, LIVES], ids=["one", "lives"])
-def test_verdicts_are_counted(ratio, word, design):
-    found = run((dataclasses.replace(cell(ratio=ratio), design=design), 1))
-    assert found.counts[word] == 20
 
 
 @pytest.mark.parametrize(
@@ -79,10 +72,3 @@ def test_one_process_per_arm_has_one_offset_for_all_its_blocks():
     labels = np.array([[[True, False, True, False], [False, True, True, False]]])
     shift = with_tau(PER_ARM_PROCESS, 0.1).shift(np.random.default_rng(1), labels)
     assert len({*shift[labels].tolist()}) == len({*shift[~labels].tolist()}) == 1
-
-
-def test_tallies_add_up():
-    total = Tally(2, {"a": 1}, 30, 500) + Tally(1, {"a": 1, "b": 2}, 10, 100)
-    assert total == Tally(3, {"a": 2, "b": 2}, 40, 600)
-    assert total.rate("a") == pytest.approx(2 / 3)
-    assert total.mean_operations == pytest.approx(40 / 3)

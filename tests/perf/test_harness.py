@@ -1,14 +1,12 @@
 """The harness: its exit codes, its table and its file."""
 
 import dataclasses
-import json
 
 import pytest
 
 from perf import harness
 from perf.figure import EXIT_MISSED
 from perf.pairing import Figure
-from perf.process import ProbeFailed
 
 MET = Figure(name="a", unit="s", ours=(1.0,), upstream=(4.0,), target=0.5, limits="ratio")
 MISSED = dataclasses.replace(MET, name="b", target=0.1)
@@ -20,10 +18,6 @@ def giving(figure):
         return [figure]
 
     return probe
-
-
-def broken(_setting):
-    raise ProbeFailed("it does not start")
 
 
 @pytest.mark.parametrize(
@@ -39,14 +33,3 @@ def test_a_missed_target_is_in_the_table_and_the_exit_code(figure, code, cells, 
     assert harness.main([], {"x": giving(figure)}) == code
     shown = capsys.readouterr().out
     assert [cell for cell in cells if cell not in shown] == []
-
-
-def test_a_broken_probe_is_explained_and_does_not_stop_the_others(tmp_path, capsys):
-    file = tmp_path / "figures.json"
-    probes = {"x": broken, "y": giving(MET), "z": giving(MISSED)}
-    code = harness.main(["--only", "x", "y", "--json", str(file)], probes)
-    assert code == harness.EXIT_BROKEN
-    assert "error: x could not be measured: it does not start" in capsys.readouterr().err
-    found = json.loads(file.read_text())
-    assert found["broken"] == {"x": "it does not start"}
-    assert [(figure["name"], figure["met"]) for figure in found["figures"]] == [("a", True)]

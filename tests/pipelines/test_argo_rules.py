@@ -4,7 +4,6 @@ import importlib.util
 import re
 
 import pytest
-import yaml
 
 pytest.importorskip("kfp")
 
@@ -56,24 +55,11 @@ def package(build):
     return package_of(dsl.pipeline(name="bad")(build))
 
 
-def single():
-    step(run=RUN)
-
-
 # One function each, as people write them.
-def waits_for_an_exit_task():
-    together = last(lacking="x").after(step(run=RUN)).ignore_upstream_failure()
-    step(run=RUN).after(together)
-
-
 def hook_of_a_loop():
     with dsl.ParallelFor([1, 2]):
         measured = step(run=RUN)
     last(lacking="x").after(measured).ignore_upstream_failure()
-
-
-def hook_of_two():
-    last(lacking="x").after(step(run=RUN), step(run=RUN)).ignore_upstream_failure()
 
 
 def two_hooks_of_one():
@@ -90,29 +76,12 @@ def tag_of_argo():
     step(run=RUN, lacking="{{workflow.name}}")
 
 
-def expression_of_argo():
-    step(run=RUN).set_env_variable("WHO", "{{=workflow.name}}")
-
-
 def one_long_argument():
     step(run=RUN, lacking="x" * 2**17)
 
 
-def long_workflow():
-    for _ in range(5):
-        step(run=RUN, lacking="x" * 2**16)
-
-
 def wrong_label():
     kubernetes.add_pod_label(step(run=RUN), "team", "a b")
-
-
-def label_that_is_too_long():
-    kubernetes.add_pod_label(step(run=RUN), "team", "x" * 64)
-
-
-def long_annotations():
-    kubernetes.add_pod_annotation(step(run=RUN), "team", "x" * 2**18)
 
 
 def default_that_is_not_passed():
@@ -123,41 +92,19 @@ def served_from_a_cache():
     step()
 
 
-def served_as_the_placeholder_is_a_part():
-    step(run=f"run-{RUN}")
-
-
-def served_by_a_name_that_is_not_unique():
-    step(run=dsl.PIPELINE_JOB_NAME_PLACEHOLDER)
-
-
-def served_though_inside_a_loop():
-    with dsl.ParallelFor([1, 2]):
-        step(lacking="x")
-
-
 def hosts_without_their_nodes():
     kubernetes.add_node_selector(step(run=RUN, launcher="jobset"), "pool", "bench")
 
 
 BAD = {
-    waits_for_an_exit_task: "templates.root sorting failed: invalid dependency last",
     hook_of_a_loop: "last is a hook of the loop for-loop-2: it would never run",
-    hook_of_two: "is a hook of 2 tasks ['step', 'step-2']: it would run once for each",
     two_hooks_of_one: "step has two hooks",
     exit_task_that_takes_an_output: "runs whatever becomes of step, and takes an output of it",
     tag_of_argo: "Argo would resolve {{workflow.name}}, or fail to",
-    expression_of_argo: "Argo would resolve {{=workflow.name}}, or fail to",
     one_long_argument: "argument list too long",
-    long_workflow: "workflow is longer than maximum allowed size",
     wrong_label: "exec-step: label team=a b is invalid",
-    label_that_is_too_long: "is invalid",
-    long_annotations: "exec-step: annotations are too long",
     default_that_is_not_passed: "parameter 'fixed' not found in executor input",
     served_from_a_cache: "root: step has no input that differs per run: a cache would serve it",
-    served_as_the_placeholder_is_a_part: "a cache would serve it",
-    served_by_a_name_that_is_not_unique: "a cache would serve it",
-    served_though_inside_a_loop: "a cache would serve it",
     hosts_without_their_nodes: "step keeps nodeSelector of its task, which its hosts do not get",
 }
 
@@ -182,22 +129,6 @@ def test_nothing_is_said_against_an_exit_handler_around_loops_conditions_and_pla
     assert violations(package(good), by_construction=True) == []
 
 
-def test_an_input_of_a_nested_pipeline_differs_where_every_caller_gives_what_differs():
-    @dsl.pipeline
-    def inner(run: str):
-        step(run=run)
-
-    def one():
-        inner(run=RUN)
-
-    def both():
-        inner(run=RUN)
-        inner(run="x")
-
-    assert violations(package(one)) == []
-    assert "a cache would serve it" in str(violations(package(both)))
-
-
 def test_caching_that_is_switched_off_can_be_switched_on_again():
     def switched_off():
         step().set_caching_options(False)
@@ -207,67 +138,14 @@ def test_caching_that_is_switched_off_can_be_switched_on_again():
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (
-            lambda tasks: tasks["plan"].update(dependentTasks=["step"]),
-            "templates.root sorting failed: graph with cycle",
-        ),
-        (
-            lambda tasks: tasks["step"].update(dependentTasks=["plann"]),
-            "templates.root sorting failed: invalid dependency plann",
-        ),
-        (
-            lambda tasks: tasks["plan"].update(triggerPolicy={"condition": "false"}),
-            "root: step is left out where the condition of plan is false",
-        ),
-        (
-            lambda tasks: tasks.update({"plan-driver": tasks["plan"]}),
-            "templates.root sorting failed: duplicated nodeName plan-driver",
-        ),
-        (
-            lambda tasks: tasks.update({"step_2": tasks["plan"]}),
-            "templates.root: name 'step_2' is invalid",
-        ),
-        (
-            lambda tasks: tasks.update({"x" * 129: tasks["plan"]}),
-            f"templates.root: name '{'x' * 129}' is invalid",
-        ),
-        (
-            lambda tasks: tasks.update({"2nd": tasks["plan"]}),
-            "templates.root: name '2nd' cannot begin with a digit",
-        ),
-    ],
-)
-def test_a_graph_that_kfp_does_not_compile_is_refused_in_the_words_of_argo(change, expected):
-    def chain():
-        step(run=RUN).after(plan(run=RUN))
-
-    spec = yaml.safe_load(package(chain))
-    change(spec["root"]["dag"]["tasks"])
-    assert expected in violations(yaml.safe_dump(spec))
-
-
-@pytest.mark.parametrize("name", ["Bad", "bad_one", "x" * 129])
-def test_the_name_of_a_pipeline_is_one_of_kubernetes(name):
-    text = package(single).replace("name: bad", f"name: {name}")
-    assert violations(text) == [f"pipeline: name {name!r} is invalid"]
-
-
-@pytest.mark.parametrize(
     ("uri", "root", "expected"),
     [
         ("/mnt/bench/run.json", None, "unrecognized uri format"),
-        ("", None, "unrecognized uri format"),
         ("file:///mnt/bench/run.json", None, "unsupported Cloud bucket"),
-        ("hf://model/x", None, "unsupported Cloud bucket"),
         ("gs://bucket", None, "has empty key"),
         ("gs://other/run.json", "minio://mlpipeline/v2", "expected bucket prefix"),
-        ("minio://mlpipeline/other/run.json", "minio://mlpipeline/v2", "expected bucket prefix"),
         ("minio://mlpipeline/v2/a/run.json", "minio://mlpipeline/v2", None),
         ("gs://bucket/run.json", None, None),
-        ("s3://bucket/run.json?region=x", None, None),
-        ("oci://registry/model", "minio://mlpipeline/v2", None),
     ],
 )
 def test_uris_that_the_launcher_refuses(uri, root, expected):
@@ -277,11 +155,12 @@ def test_uris_that_the_launcher_refuses(uri, root, expected):
 
 @pytest.mark.parametrize("target", SERVICES)
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-@pytest.mark.parametrize("folder_per_run", [False, True])
-def test_every_pipeline_is_accepted_by_both_services(pipeline, target, folder_per_run):
-    for tpu in ([], ["v5e:2x4"], ["v5e:2x4", "v5e:4x4"]):
-        asked = Placement(target, read_settings(None, {"tpu": tpu}), folder_per_run)
-        assert violations(compiled(pipeline, asked), by_construction=True) == []
+@pytest.mark.parametrize(
+    ("folder_per_run", "tpu"), [(False, ["v5e:2x4"]), (True, ["v5e:2x4", "v5e:4x4"])]
+)
+def test_every_pipeline_is_accepted_by_both_services(pipeline, target, folder_per_run, tpu):
+    asked = Placement(target, read_settings(None, {"tpu": tpu}), folder_per_run)
+    assert violations(compiled(pipeline, asked), by_construction=True) == []
 
 
 def test_the_packages_of_a_release_are_accepted_and_take_a_part_of_the_size():
@@ -349,7 +228,7 @@ ASKED = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_the_builder_makes_is_accepted(data):
     target = data.draw(st.sampled_from(SERVICES))

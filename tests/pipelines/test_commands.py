@@ -33,10 +33,12 @@ def submit(suite, *more, output="gs://b/out"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", ["definitions", "preparing", "targets"])
-def test_kfp_is_imported_when_a_pipeline_is_built(room):
+def test_kfp_is_imported_when_a_pipeline_is_built():
     heavy = {"kfp", "google.protobuf", "jax", "docker", "kubernetes", "orbax"}
-    code = f"import sys, orbax_bench_pipelines.{room}\nprint(*{heavy} & set(sys.modules))"
+    rooms = ", ".join(
+        f"orbax_bench_pipelines.{room}" for room in ("definitions", "preparing", "targets")
+    )
+    code = f"import sys, {rooms}\nprint(*{heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
@@ -78,8 +80,6 @@ def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, t
 @pytest.mark.parametrize(
     ("target", "settings", "expected"),
     [
-        ("kfp", ["tpu=v5e:3x3"], "--set tpu: v5e 3x3 is not a topology; did you mean"),
-        ("kfp", ["tpu=v5:2x2"], "--set tpu: unknown TPU type 'v5'"),
         ("kfp", ["tpu=v5e:4x4"], "image: TPU v5e:4x4 is started by a launcher"),
         ("kfp", ["tpu=v5e:4x4", "image=a/b:1"], "give NAME@sha256:DIGEST, got a/b:1"),
         (
@@ -98,27 +98,15 @@ def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, t
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
         ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, but the suite has"),
-        ("kfp", ["tpu=v5e:2x2"], "has 4 devices, but the suite has meshes of 8"),
-        ("kfp", ["tensorboard=x"], "tensorboard: the target kfp cannot honour"),
-        ("kfp", ["project=p"], "project: the target kfp cannot honour it"),
         ("kfp", ["service_account=a@b.c"], "name of a Kubernetes service account"),
         ("kfp", ["pipeline_root=/tmp"], "expected gs://, s3:// or minio://"),
         ("kfp", ["labels.a b=c"], "labels: a b=c is not a Kubernetes label"),
-        ("kfp", ["fixtur=x"], "--set fixtur: unknown key; did you mean 'fixture'"),
-        ("kfp", ["x"], "--set takes KEY=VALUE, got 'x'"),
         ("kfp", ["measure_limits=1"], "expected true or false, got '1'"),
-        ("kfp", ["points_per_step=x"], "expected a whole number, got 'x'"),
         ("kfp", ["baseline=/mnt/b"], "baseline: /mnt/b is local to one machine"),
         ("local", [], "runs on this machine and nothing is submitted"),
         ("vertex", [*ALL, "tpu=v5e:2x4"], "image: TPU v5e:2x4 is started by a launcher"),
         ("vertex", [*ALL, BY_DIGEST, "tpu=v4:2x2x1"], "no custom jobs on TPU v4:2x2x1"),
         ("vertex", [*ALL, BY_DIGEST, "tpu=v5e:2x4", "cpu=8"], "the machines of a TPU slice say"),
-        (
-            "vertex",
-            [*ALL, BY_DIGEST, "tpu=v5e:2x4", "launcher_settings.strateg=SPOT"],
-            "--on vertex --set strateg: unknown key; did you mean 'strategy'",
-        ),
-        ("vertex", [*ALL, "pvc={name: a, path: /mnt/x}"], "Vertex AI has no volume claims"),
         ("vertex", [*ALL, "labels.Team=ML"], "labels: Team=ML is not a label of Google Cloud"),
         ("vertex", [*ALL, "service_account=me"], "expected NAME@PROJECT.iam.gserviceaccount.com"),
         ("vertex", [*ALL, "experiment=My_Exp"], "experiment: expected lower case"),
@@ -172,12 +160,6 @@ def test_a_local_output_directory_needs_a_claim_on_a_cluster(pipeline_command, s
     assert "mount a claim by the setting pvc" in done.err
 
 
-def test_an_output_directory_below_a_claim_is_taken(pipeline_command, suite):
-    arguments = ["--target", "kfp", "--set", "pvc={name: claim, path: /mnt/bench}", "--dry-run"]
-    done = pipeline_command(*submit(suite, *arguments, output="/mnt/bench/out"))
-    assert done.code == 0, done.err
-
-
 def test_an_image_that_only_this_machine_has_is_noted(pipeline_command, suite):
     done = pipeline_command(*submit(suite, "--target", "kfp", "--dry-run"))
     assert "note: the nodes of the cluster must have the image 'orbax-bench:" in done.err
@@ -216,19 +198,6 @@ def test_a_package_says_which_settings_are_not_part_of_it(pipeline_command):
     assert done.err == said
 
 
-def test_a_package_for_vertex_refuses_what_vertex_lacks(pipeline_command):
-    done = pipeline_command(
-        "compile", "--target", "vertex", "--set", "pvc={name: a, path: /b}", "--output", "-"
-    )
-    assert done.code == 2
-    assert "pvc: the target vertex cannot honour it: Vertex AI has no volume claims" in done.err
-
-
 def test_a_package_needs_a_name_that_services_take(pipeline_command, tmp_path):
     done = pipeline_command("compile", "--target", "gke", "--output", tmp_path / "x.json")
     assert (done.code, "a package is a .yaml file" in done.err) == (2, True)
-
-
-def test_a_folder_that_does_not_exist_is_told(pipeline_command, tmp_path):
-    done = pipeline_command("compile", "--target", "gke", "--output", tmp_path / "no" / "x.yaml")
-    assert (done.code, "cannot write" in done.err) == (2, True)

@@ -57,10 +57,6 @@ def test_arms_given_twice_are_refused():
     assert said == "suite.yaml:4: arms: given in the file as well as on the command line"
 
 
-def test_arms_that_are_no_yaml_name_the_flag():
-    assert problem("regression", SUITE, arms="[").startswith("--set arms:1: ")
-
-
 @pytest.fixture
 def stored(make_run, make_record):
     """A run directory with one passed repeat."""

@@ -14,7 +14,6 @@ from orbax_bench_pipelines.targets import Placement, Target
 from orbax_bench_pipelines.targets.values import STEPS
 from tests.pipelines import strict
 from tests.pipelines.strict import documents, read
-from tests.support.processes import ROOT
 
 TWO_SLICES = {"tpu": ["v5e:2x4", "v6e:2x4"]}
 
@@ -50,17 +49,6 @@ def test_the_packages_of_a_release_are_written_to_a_folder_that_is_made(tmp_path
     assert len(written) == 2 * len(PIPELINES)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.name)
-def test_each_slice_is_a_loop_of_its_own(pipeline):
-    spec, _ = documents(Target.KFP, pipeline.name, **TWO_SLICES)
-    strict.pipeline_spec(spec)
-    loops = [
-        task["taskInfo"]["name"] for task in inner(spec).values() if "parameterIterator" in task
-    ]
-    assert sorted(loops) == ["points-v5e-2x4", "points-v6e-2x4"]
-
-
 def test_only_steps_that_measure_on_tpus_ask_for_the_chips_and_the_nodes():
     spec, platform = documents(Target.KFP, tpu=["v5e:2x4"])
     [container] = measuring(spec).values()
@@ -78,23 +66,6 @@ def test_only_steps_that_measure_on_tpus_ask_for_the_chips_and_the_nodes():
     assert not any(other.node_selector.labels for other in configs.values())
 
 
-def test_given_nodes_and_tolerations_reach_the_steps_that_measure():
-    _, platform = documents(
-        Target.KFP,
-        node_selectors={"pool": "bench"},
-        tolerations={"key": "only", "operator": "Equal", "value": "bench", "effect": "NoSchedule"},
-    )
-    config = strict.platform_spec(platform)["exec-run-sweep-point"]
-    assert dict(config.node_selector.labels) == {"pool": "bench"}
-    [toleration] = config.tolerations
-    assert (toleration.key, toleration.operator, toleration.value, toleration.effect) == (
-        "only",
-        "Equal",
-        "bench",
-        "NoSchedule",
-    )
-
-
 def test_every_step_mounts_the_claims_and_has_the_labels():
     spec, platform = documents(
         Target.KFP, pvc={"name": "claim", "path": "/mnt/x"}, labels={"team": "ml"}
@@ -104,24 +75,6 @@ def test_every_step_mounts_the_claims_and_has_the_labels():
     for config in configs.values():
         assert [mount.mount_path for mount in config.pvc_mount] == ["/mnt/x"]
         assert dict(config.pod_metadata.labels) == {"team": "ml"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
-def test_every_step_runs_in_the_image(target):
-    spec = documents(target, image="a/b:1", folder_per_run=True)[0]
-    images = {
-        executor["container"]["image"] for executor in spec["deploymentSpec"]["executors"].values()
-    }
-    assert images == {"a/b:1"}
-
-
-@pytest.mark.parametrize("target", [Target.KFP, Target.VERTEX])
-def test_steps_that_measure_get_cpus_and_memory(target):
-    spec = documents(target, cpu="8", memory="64Gi")[0]
-    [container] = measuring(spec).values()
-    assert container["resources"]["resourceCpuLimit"] == "8"
-    assert container["resources"]["resourceMemoryLimit"] == "64Gi"
 
 
 @pytest.mark.parametrize(
@@ -183,12 +136,6 @@ def test_no_step_asks_for_a_cache(pipeline, package, released):
     assert any("run-sweep-point" in name for name in steps)
     asked = [name for name, task in steps.items() if task.get("cachingOptions")]
     assert asked == [], "kfp writes what is switched off as nothing"
-
-
-def test_the_docs_name_what_a_cluster_gets_of_retries_and_of_points_at_once():
-    page = (ROOT / "docs" / "pipelines.md").read_text()
-    assert "`parallelismLimit`" in page
-    assert "`set_retry`" in (ROOT / "docs" / "pipelines" / "kubeflow.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["async-study", "calibration"])
@@ -293,23 +240,9 @@ def test_each_slice_writes_to_a_folder_of_its_own():
     assert "begin-run" in tasks["begin-run-2"]["dependentTasks"]
 
 
-def test_the_points_of_a_loop_are_measured_into_the_folder():
-    spec, _ = documents(Target.KFP, **TWO_SLICES)
-    loop = spec["components"]["comp-for-loop-2"]["dag"]["tasks"]["run-sweep-point"]
-    assert loop["inputs"]["parameters"]["output_directory"] == {
-        "componentInputParameter": "pipelinechannel--begin-run-directory"
-    }
-
-
 def test_the_runs_of_a_schedule_share_no_folder():
     [spec] = documents(Target.VERTEX, folder_per_run=True)
     given = [steps_of(spec)[name]["inputs"]["parameters"] for name in ("begin-run", "finish")]
     for each in given:
         assert each["pipeline_run"] == RUN_ID
         assert each["folder_per_run"]["runtimeValue"]["constant"] is True
-
-
-def test_one_run_on_one_slice_writes_to_the_output_directory_itself():
-    spec, _ = documents(Target.KFP, tpu=["v5e:2x4"])
-    given = steps_of(spec)["run-sweep-point"]["inputs"]["parameters"]["output_directory"]
-    assert given == {"componentInputParameter": "pipelinechannel--output_directory"}

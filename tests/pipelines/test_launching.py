@@ -102,18 +102,6 @@ def test_every_slice_is_a_custom_job_on_vertex(tpu, processes):
 GPUS = {"gpu": "h100-80gb:8", "gpu_hosts": 4}
 
 
-def test_machines_with_gpus_are_a_jobset_on_kubeflow():
-    # The hosts have the GPUs; the step that starts them runs on any node.
-    [spec] = documents(Target.KFP, **GPUS, launcher_settings={"queue": "gpus"})
-    strict.pipeline_spec(spec)
-    given = constants(spec, "run-sweep-point")
-    assert (given["launcher"], given.get("tpu")) == ("jobset", None)
-    assert given["launcher_settings"] == ["gpus=8", "gpu=nvidia-h100-80gb", "queue=gpus"]
-    assert given["expect"] == "gpu:h100-80gb:32"
-    assert constants(spec, "begin-run")["processes"] == 4.0
-    assert "resources" not in executor(spec)
-
-
 def test_machines_with_gpus_are_a_custom_job_on_vertex():
     machine = {"machine_type": "a3-highgpu-8g"}
     [spec] = documents(Target.VERTEX, **GPUS, **CLOUD, launcher_settings=machine, spot=True)

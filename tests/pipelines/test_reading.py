@@ -1,22 +1,14 @@
-import io
-
 import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.preparing import read_suite
 from tests.pipelines import fakes
-from tests.pipelines.conftest import SUITE
 
 
 def refusal(path):
     with pytest.raises(UserError) as error:
         read_suite(str(path))
     return str(error.value)
-
-
-def test_a_suite_comes_from_standard_input(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO(SUITE))
-    assert read_suite("-").suite.suite_name == "Small suite"
 
 
 def test_a_scheme_that_cannot_be_read_is_told():

@@ -30,10 +30,6 @@ def test_more_steps_than_a_loop_has_are_refused(points, target):
         checked_steps(points(151), 1, 1, target, loops=2)
 
 
-def test_a_machine_of_ones_own_takes_any_number_of_steps(points):
-    assert checked_steps(points(302), 1, 1, Target.LOCAL) == 302
-
-
 def test_a_list_of_points_that_no_service_keeps_is_refused(points):
     with pytest.raises(
         UserError, match=r"ids of 77000 points have 10\d+ bytes, .* 1000000 at most"

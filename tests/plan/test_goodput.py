@@ -241,30 +241,6 @@ def test_a_log_says_the_same_in_every_form(tmp_path, form):
     assert told[0] == told[1]
 
 
-def test_a_log_of_two_jobs_names_them(tmp_path):
-    text = LOG.read_text()
-    (tmp_path / "log").write_bytes(
-        lines(
-            [
-                {**json.loads(line), "job_name": name}
-                for name in "ab"
-                for line in text.splitlines()
-                if line
-            ]
-        )
-    )
-    with pytest.raises(UserError, match=r"entries of 2 jobs: a, b; keep those of one"):
-        goodput.read_log(str(tmp_path / "log"))
-
-
-def test_durations_have_units():
-    durations = {"90": 90, "1.5h": 5400, "15 min": 900, "20ms": 0.02, "2d": 172800}
-    found = {text: goodput.seconds_of(text, "--mtbf") for text in durations}
-    assert found == pytest.approx(durations)
-    with pytest.raises(UserError, match="--mtbf: expected a duration such as 90s"):
-        goodput.seconds_of("often", "--mtbf")
-
-
 SPEC = {"w": {"dtype": "float32", "shape": [1024, 1024], "sharding": ["x"]}}
 
 
@@ -296,16 +272,3 @@ def test_each_speed_says_whether_it_was_given_or_measured(run):
     said = call("--read-speed", "3")
     (line,) = (line for line in said.splitlines() if line.startswith("time, at least"))
     assert re.search(r"ms at 2 GiB/s per host \(measured .* at 3 GiB/s per host \(given\)", line)
-
-
-def test_the_source_of_a_speed_can_be_read_again(run):
-    source = speeds_of_run(run).write_source
-    assert speeds_of_run(source.removeprefix("measured in ")) == speeds_of_run(run)
-
-
-def test_with_compression_the_ratio_decides(run):
-    speeds = speeds_of_run(run)
-    assert plan_checkpoint(SPEC, speeds=speeds).time.save_s is None
-    half = StorageOptions(compression_ratio=0.5)
-    time = plan_checkpoint(SPEC, options=half, speeds=speeds).time
-    assert time.save_s == pytest.approx(2 * 2**20 / 2**31)

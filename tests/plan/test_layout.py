@@ -92,12 +92,6 @@ def test_presets_and_partitions_of_many_devices_need_no_device():
     assert plan.replicated_share == pytest.approx(15 / 16, abs=0.001)
 
 
-def test_a_frame_has_a_row_per_array_and_per_host():
-    plan = plan_checkpoint({"a": array((8, 8), "x"), "b": array((4,))}, mesh="x=4", options=ALONE)
-    assert plan.arrays().set_index("name").shard_bytes.to_dict() == {"a": 64, "b": 16}
-    assert plan.hosts().written_bytes.tolist() == [8 * 8 * 4 + 16]
-
-
 def test_limits_below_one_shard_are_foretold():
     options = StorageOptions(save_concurrent_gb=1e-4, restore_concurrent_gb=1e-4)
     plan = plan_checkpoint({"w": array((1024, 1024), "x")}, mesh="x=4", options=options)
@@ -135,12 +129,6 @@ def test_a_mesh_that_does_not_fit_is_explained(given, message):
 def test_options_that_mean_nothing_are_refused(options, message):
     with pytest.raises(UserError, match=message):
         StorageOptions(**options)
-
-
-def test_an_axis_that_the_mesh_lacks_is_noted():
-    plan = plan_checkpoint({"w": array((16, 8), "x", "z")}, mesh="x=4")
-    assert plan.notes == ("x=4 has no axis z: arrays are whole along it",)
-    assert plan.layout.arrays[0].shard_shape == (4, 8)
 
 
 @pytest.mark.slow

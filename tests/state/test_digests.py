@@ -149,13 +149,6 @@ def test_differences_say_what_is_wrong_with_which_leaf() -> None:
 _lanes = jax.jit(hashing.content_lanes)
 
 
-def test_an_explicit_mesh_does_not_matter() -> None:
-    mesh = jax.make_mesh((2, 4), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
-    values = np.arange(64, dtype=np.uint32).reshape(8, 8)
-    array = jax.device_put(values, NamedSharding(mesh, PartitionSpec("y", "x")))
-    assert _one(array) == _one(values)
-
-
 def test_arrays_in_host_memory_have_the_same_digest(mesh8: Mesh) -> None:
     values = np.arange(64, dtype=np.uint32)
     sharding = NamedSharding(mesh8, PartitionSpec("x"), memory_kind="pinned_host")
@@ -169,9 +162,6 @@ def test_the_byte_order_and_layout_of_numpy_do_not_matter(
 ) -> None:
     values = np.arange(60, dtype=np.uint32).reshape(3, 20)
     assert _one(change(values)) == _one(values)
-
-
-_random = jax.jit(hashing.random_word)
 
 
 def _indices(block: tuple[int, ...], shape: tuple[int, ...], offsets: list[int]) -> list[int]:
@@ -193,13 +183,6 @@ def test_index_is_exact_beyond_32_bits(shape: tuple[int, ...], offsets: list[int
     block = (1,) * len(shape)
     expected = int(sum(o * np.prod(shape[d + 1 :], dtype=object) for d, o in enumerate(offsets)))
     assert _indices(block, shape, offsets) == [expected]
-
-
-def test_random_words_depend_on_the_high_half_of_the_index() -> None:
-    low, key = jnp.arange(1000, dtype=jnp.uint32), jnp.array(hashing.leaf_key(0, "w"))
-    first = _random(low, jnp.uint32(0), key)
-    second = _random(low, jnp.uint32(1), key)
-    assert np.mean(np.asarray(first) == np.asarray(second)) < 0.01
 
 
 @pytest.mark.slow

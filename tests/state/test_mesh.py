@@ -139,14 +139,6 @@ def test_physical_axes_are_not_split_unless_allowed() -> None:
         device_grid(config, _tpu_cube())
 
 
-@pytest.mark.parametrize("dcn", [None, {}])
-def test_physical_axes_are_split_when_allowed(dcn: dict[str, int] | None) -> None:
-    config = _config("ab", {"a": 2, "b": 32}, dcn, allow_split_physical_axes=True)
-    grid = device_grid(config, _tpu_cube())
-    assert grid.shape == (2, 32)
-    assert sorted(device.id for device in grid.flat) == list(range(64))
-
-
 def test_fewer_devices_of_several_processes_are_some_of_each():
     """A process without a device could take no part in what all of them do."""
     mesh = Mesh(np.array([Device(index, process_index=index // 4) for index in range(8)]), ("x",))

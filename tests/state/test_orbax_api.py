@@ -1,7 +1,5 @@
 """Options with the Orbax of this environment; test_old_orbax has those of others."""
 
-import importlib.metadata
-
 import pytest
 from orbax.checkpoint import v1 as ocp
 
@@ -66,13 +64,6 @@ def test_what_is_lacking_need_not_be_told_what_it_does_anyway(installed, same):
     make_context(**same)
 
 
-def test_colocated_python_is_chosen():
-    from orbax.checkpoint import pathways
-
-    chosen = make_colocated_context().pathways.checkpointing_impl
-    assert chosen == pathways.CheckpointingImpl.COLOCATED_PYTHON
-
-
 def test_colocated_python_has_a_first_release(installed):
     installed("0.11.31")
     with pytest.raises(UnmetNeed, match=r"load_with_colocated_python: true needs .* 0\.11\.32"):
@@ -90,11 +81,6 @@ def test_colocated_python_has_a_first_release(installed):
 def test_this_release_and_a_later_one_are_recent_enough(installed, version, later):
     installed(version)
     assert orbax_api.is_at_least("0.11.12") is later
-
-
-def test_what_is_installed_here_is_asked():
-    assert orbax_api.is_at_least(importlib.metadata.version("orbax-checkpoint"))
-    assert not orbax_api.is_at_least("1000")
 
 
 def test_what_is_lacking_is_said(installed):

@@ -77,8 +77,3 @@ def test_content_of_another_form_is_refused(tmp_path: Path, content: str, messag
     file.write_text(content)
     with pytest.raises(StateError, match=message):
         sharding_file.read_sharding_file(str(file))
-
-
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="does not exist"):
-        sharding_file.read_sharding_file(str(tmp_path / "none.json"))

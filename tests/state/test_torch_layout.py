@@ -7,7 +7,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from orbax_bench_core.authoring import UnmetNeed
-from orbax_bench_core.state.torch_ranks import over_ranks, owners, part_of_process, within
+from orbax_bench_core.state.torch_ranks import over_ranks, part_of_process
 
 AXES = ("a", "b")
 
@@ -49,10 +49,6 @@ def sharding(*spec):
     return NamedSharding(Mesh(np.array(jax.devices()).reshape(4, 2), AXES), P(*spec))
 
 
-def test_here_one_process_owns_all():
-    assert owners(sharding().mesh).tolist() == [[0, 0]] * 4
-
-
 def test_the_shards_of_a_process_are_one_part():
     part = part_of_process("w", (8, 4), sharding("a", "b"), join=True)
     assert part == (slice(0, 8), slice(0, 4))
@@ -77,8 +73,3 @@ class Scattered:
 def test_shards_that_lie_apart_cannot_be_joined():
     with pytest.raises(UnmetNeed, match="the shards of 'w' that a process holds are not side"):
         part_of_process("w", (8,), Scattered(), join=True)
-
-
-def test_a_part_within_a_part():
-    place = within((slice(4, 6), slice(None)), (slice(2, 8), slice(0, 5)), (8, 5))
-    assert place == (slice(2, 4), slice(0, 5))

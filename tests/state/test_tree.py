@@ -16,7 +16,6 @@ from orbax_bench_core.state.tree import (
     held_bytes,
     load_fits,
     named_leaves,
-    release_freed,
 )
 
 
@@ -57,10 +56,6 @@ def test_a_load_on_accelerators_needs_room_for_the_arrays_there(
     held = {"w": jax.device_put(np.zeros(2 << 20, np.int8))}
     monkeypatch.setattr(jax, "local_devices", lambda: devices)
     assert load_fits(held)
-
-
-def test_freed_memory_can_be_given_back() -> None:
-    release_freed()
 
 
 def test_equal_paths_are_refused() -> None:

@@ -59,15 +59,6 @@ def test_what_the_image_could_not_measure_is_told_by_name(tmp_path, monkeypatch)
     assert "nnx: models:make needs flax" in (tmp_path / "run" / "ending.md").read_text()
 
 
-def test_a_failure_names_its_most_frequent_error(make_run, make_record):
-    error = {"type": "WorkerDied", "message": "killed; memory ran out at 900 MiB"}
-    records = [make_record(repeat=number, status="failed", error=error) for number in range(2)]
-    run = make_run(records, num_repeats=2)
-    assert pipeline.finish(str(run.root)).value == "FAILED"
-    ending = Path(run.root, "ending.md").read_text()
-    assert "2 of 2 failed repeats: WorkerDied: killed; memory ran out at 900 MiB" in ending
-
-
 def test_the_log_and_an_artifact_tell_the_submitter_how_the_run_ended(
     make_run, make_record, capsys
 ):

@@ -13,6 +13,7 @@ import pytest
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import CannotRecord, LocalHost, RunSettings
+from orbax_bench_core.leases import PACE
 from orbax_bench_core.steps import PointFailed
 from orbax_bench_core.steps.pipeline import (
     ErrorsAsMessages,
@@ -40,6 +41,9 @@ def planned(tmp_path, monkeypatch):
     """Plans a point, and returns what measures it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.1))
+    # A lease whose store failed is left behind, and waited for.
+    for name in ("beat_s", "stale_s", "poll_s"):
+        monkeypatch.setattr(PACE, name, getattr(PACE, name) / 10)
     host = LocalHost(module="tests.support.fake_worker")
     monkeypatch.setattr(measurement, "RunSettings", functools.partial(RunSettings, host=host))
     place = str(tmp_path / "out")

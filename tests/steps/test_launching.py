@@ -7,9 +7,9 @@ import pytest
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.launchers import LONGEST_NAME, PLACES, Place, job_name
+from orbax_bench_core.launchers import PLACES, Place, job_name
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import PointFailed, RunSettings, plan, point_hosts
+from orbax_bench_core.steps import PointFailed, RunSettings, plan
 from orbax_bench_core.steps.point import PointHosts, launch_batch
 from tests.support.command_lines import parse
 from tests.support.processes import ROOT
@@ -93,17 +93,6 @@ def test_hosts_run_the_step_of_that_point_in_the_image_of_this_one(told, point):
     assert settings == ToldSettings(queue="q", node_selector={"pool": "b"})
 
 
-def test_hosts_run_the_step_of_all_points_of_a_batch(told, point):
-    one, out = point(options={"save_s": [0.02, 0.03]})
-    launched(one, out)
-    [(launch, _)] = told.launches
-    info = RunDirectory(out).read_info()
-    ids = [entry.id for entry in info.expansion.points]
-    assert launch.command == ("orbax-bench", "step", "run-sweep-point", *ids, "-o", out)
-    assert launch.name == job_name(info.run_id, *ids)
-    assert len(launch.name) <= LONGEST_NAME
-
-
 def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
     one, out = point()
     with pytest.raises(PointFailed, match="its hosts exited with 0 but left no record"):
@@ -120,14 +109,6 @@ def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
     flags = "--keep-data --enable-hlo-dump --no-limits --strict --no-lock"
     assert launch.command[6:] == tuple(flags.split())
     assert parse(launch.command[1:]) == "orbax-bench step run-sweep-point"
-
-
-def test_a_slice_has_its_hosts(told, point):
-    one, out = point(processes=16)
-    launched(one, out, tpu="v5e:4x8", slices=2)
-    [(launch, _)] = told.launches
-    assert (launch.hosts, launch.slices, str(launch.tpu)) == (16, 2, "v5e:4x8")
-    assert launch.command[-2:] == ("--expect", "tpu:v5e:64")
 
 
 def test_hosts_that_a_single_process_drives_are_not_asked_for_their_devices(
@@ -162,11 +143,3 @@ def test_hosts_elsewhere_cannot_reach_a_folder_of_this_machine(point):
     settings = ["project=p", "location=l", "machine_type=n2-standard-8"]
     with pytest.raises(UserError, match=r"the run directory .* is a folder of this machine"):
         launched(*point(), launcher="vertex", settings=settings)
-
-
-def test_a_step_without_a_launcher_starts_no_hosts():
-    assert point_hosts("") is None
-    with pytest.raises(UserError, match="the slice v5e:4x8: name the launcher that it is for"):
-        point_hosts("", "v5e:4x8")
-    with pytest.raises(UserError, match="queue=q: name the launcher"):
-        point_hosts("", settings=["queue=q"])

@@ -199,19 +199,6 @@ def test_what_is_kept_counts_once_for_each_repeat(session):
     assert (room.needed, room.largest) == (8 * MIB, MIB)
 
 
-def test_what_is_deleted_needs_room_once(session):
-    (room,) = rooms(session()[0])
-    assert (room.needed, room.largest) == (0, MIB)
-    (room,) = rooms(session(more="arms: {}")[0])
-    assert (room.needed, room.largest) == (0, MIB)
-
-
-def test_repeats_that_are_there_need_no_room_again(session):
-    begun, _ = session(keep_data=True)
-    begun.directory.root.joinpath("records", begun.plain[0].id, "repeat_1").mkdir(parents=True)
-    assert rooms(begun)[0].needed == 7 * MIB
-
-
 def test_each_storage_is_a_disk_of_its_own_and_buckets_are_not_known(
     session, tmp_path, monkeypatch
 ):
@@ -219,13 +206,6 @@ def test_each_storage_is_a_disk_of_its_own_and_buckets_are_not_known(
     begun, _ = session(more=f"storage: [gs://bucket/x, {tmp_path}]", keep_data=True)
     (room,) = rooms(begun)
     assert room.needed == 8 * MIB
-
-
-def test_enough_room_is_not_mentioned(session, free):
-    free(9)
-    begun, said = session(keep_data=True)
-    check_room(begun)
-    assert said == []
 
 
 def test_a_disk_that_will_be_full_is_a_warning_that_says_what_to_do(session, free):
@@ -242,13 +222,6 @@ def test_a_checkpoint_that_does_not_fit_is_refused(session, free):
     begun, _ = session(size=100)
     with pytest.raises(UserError, match="has 7 MiB free, and one checkpoint of this suite has 100"):
         check_room(begun)
-
-
-def test_values_that_compress_are_given_a_chance(session, free):
-    free(70)
-    begun, said = session(size=100)
-    check_room(begun)
-    assert said == []
 
 
 def test_a_disk_that_cannot_be_asked_stops_nothing(session, monkeypatch):

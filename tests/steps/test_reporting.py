@@ -92,12 +92,6 @@ def test_a_paired_run_whose_last_look_is_made_is_complete(settled):
     assert settled(blocks=30, sigma=0.6) == ("complete", False)
 
 
-def test_a_report_without_notes_has_no_list_of_them(make_paired_run):
-    run = make_paired_run(0, blocks=3)
-    publish(run)
-    assert "Notes" not in (run.root / "report.md").read_text()
-
-
 def test_a_paired_run_with_a_verdict_is_complete(settled):
     assert settled(ratio=1.0, sigma=0.001, blocks=10) == ("complete", False)
 

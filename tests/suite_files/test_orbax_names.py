@@ -121,16 +121,3 @@ def test_whatever_changes_the_context_is_listed_so_and_nothing_else(by_name):
         ("staged_save.path_permission_mode", "file.path_permission_mode"),
     }
     assert said - on_pathways - refused - not_given == observed
-
-
-def test_people_get_it_in_80_columns():
-    done = run_cli("list", "--orbax", COLUMNS="80")
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "  array.saving.use_ocdbt = True\n      use_ocdbt of save_restore, " in done.stdout
-    assert done.stdout.splitlines()[-1].endswith("without a reason.")
-
-
-def test_it_takes_no_benchmark():
-    done = run_cli("list", "deleter", "--orbax")
-    assert done.returncode == 2
-    assert "--orbax lists all options of Orbax; leave it or 'deleter' out" in done.stderr

@@ -116,10 +116,6 @@ def test_a_generator_is_a_built_in_or_an_import_path(generator, wrong_keys):
     assert wrong_keys(text) == {"$.benchmarks[0].generator"}
 
 
-def test_a_class_of_ones_own_has_options_of_its_own(wrong_keys):
-    assert not wrong_keys("{suite_name: s, benchmarks: [{generator: my.B, options: {any: [1]}}]}")
-
-
 @pytest.mark.parametrize(
     "extra",
     [

@@ -62,12 +62,6 @@ def test_options_vary_in_the_order_of_the_class_and_not_of_the_file(expand):
     ]
 
 
-def test_benchmarks_keep_the_order_of_the_file(expand, write_benchmark):
-    first, second = write_benchmark("a: int = 1"), write_benchmark("a: int = 1")
-    points = expand((second, "{}"), (first, "{}")).points
-    assert [point.benchmark for point in points] == [second, first]
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -95,14 +95,6 @@ def test_a_list_is_an_axis_and_anything_else_one_value(given, name, values):
     assert repr(axes(Options, given)[name]) == repr(values)
 
 
-def test_a_default_that_is_a_list_is_swept():
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Swept(BenchmarkOptions):
-        sizes: list[int] = dataclasses.field(default_factory=lambda: [1, 2])
-
-    assert axes(Swept, {})["sizes"] == [1, 2]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Grown(Options):
     later: bool = dataclasses.field(default=True, metadata=LATER)

@@ -119,31 +119,6 @@ def test_repeats_that_failed_are_left_out_and_told(study, make_pair):
     assert any("1 of 6 repeats" in note and "disk full" in note for note in found.notes)
 
 
-def test_warm_ups_do_not_count(study, make_pair, make_record):
-    records = make_pair(MILLION)
-    slow = records[0].model_copy(update={"warmup": True, "repeat": 0})
-    assert study([slow, *records]).series[0].sizes[0].blocking.blocked.n == 6
-
-
-def test_one_size_says_nothing_of_a_trend(study, make_pair):
-    found = study(make_pair(MILLION))
-    assert found.series[0].fit is None
-    assert any("one size only" in note for note in found.notes)
-
-
-def test_two_sizes_have_no_lines(study, make_pair):
-    found = study([*make_pair(MILLION), *make_pair(2 * MILLION)])
-    assert any("is told of 3 sizes or more" in note for note in found.notes)
-
-
-def test_unknown_parameters_leave_the_bytes(study, make_pair):
-    records = make_pair(MILLION, checkpoint=CheckpointConfig(path="/some/checkpoint"))
-    found = study(records)
-    assert found.series[0].sizes[0].num_parameters is None
-    assert not found.series[0].by_parameters
-    assert any("the number of parameters of checkpoint" in note for note in found.notes)
-
-
 def test_names_of_checkpoints_do_not_part_pairs(study, make_saves):
     spec = {"params": {"dtype": "bfloat16", "shape": [MILLION]}}
     one, other = (CheckpointConfig(spec=spec, name=name) for name in ("one", "other"))
@@ -269,21 +244,9 @@ def test_times_on_a_line_give_the_line():
     assert line.worst == pytest.approx(0, abs=1e-9)
 
 
-def test_small_sizes_count_as_much_as_large_ones():
-    """A tenth more at every size is a tenth more of both parts."""
-    line = line_through(BYTES, exactly(1.1 * (0.1 + size / 1e8) for size in BYTES))
-    assert line.fixed_s == pytest.approx(0.11)
-
-
 def test_times_that_fall_give_no_speed_rather_than_a_negative_one():
     line = line_through(BYTES, exactly([0.3, 0.2, 0.1]))
     assert (line.s_per_byte, line.bytes_per_s, line.flat) == (0, None, True)
-
-
-def test_the_residual_is_relative():
-    line = line_through([1, 1, 10**9, 10**9], exactly([0.9, 1.1, 0.9, 1.1]))
-    assert line.worst == pytest.approx(0.1, rel=0.2)
-    assert line.residual == pytest.approx(0.1, rel=0.05)
 
 
 def test_the_limit_is_one_less_the_ratio_of_the_speeds():
@@ -296,16 +259,6 @@ def test_medians_far_from_a_line_do_not_hold():
     assert not fit_of(
         [sized(size, 1.0, wild) for size, wild in zip(BYTES, [1, 9, 1], strict=True)]
     ).holds
-
-
-def test_blocking_saves_that_do_not_grow_have_no_limit():
-    fit = fit_of([sized(size, 1.0 / size, 0.1) for size in BYTES])
-    assert (fit.limit, fit.holds) == (None, False)
-
-
-def test_two_sizes_have_no_fit():
-    sizes = [sized(size, 1.0, 0.5) for size in (BYTES[0], BYTES[0], BYTES[1])]
-    assert fit_of(sizes) is None
 
 
 @pytest.mark.parametrize(("half", "flat"), [(0.02, False), (0.2, True)])
@@ -395,12 +348,6 @@ def test_a_spec_is_counted_without_the_state_of_its_optimizer(spec, count):
     assert parameters_in(CheckpointConfig(spec=spec).spec) == count
 
 
-@pytest.mark.parametrize("optimizer", ["none", "sgd", "adamw"])
-def test_a_preset_has_the_parameters_of_its_model(make_point, optimizer):
-    point = make_point(checkpoint=CheckpointConfig(model="llama-8b", optimizer=optimizer))
-    assert ParameterCounter()(point) == 8_030_261_248
-
-
 def test_a_point_whose_preset_is_a_spec_by_now_counts_the_same(make_point):
     mesh = MeshConfig(mesh_axes=["fsdp"], ici_parallelism={"fsdp": 8})
     checkpoint = CheckpointConfig(model="llama-8b", scale=0.1, optimizer="adamw")
@@ -424,11 +371,6 @@ def test_an_nnx_model_beside_the_suite_is_counted(make_point):
     assert counter(many) == 11 * 16 * 16  # neither statistics nor random keys
 
 
-@pytest.mark.slow
-def test_an_nnx_model_that_cannot_be_imported_is_not_counted(make_point):
-    assert ParameterCounter()(make_point(checkpoint=CheckpointConfig(nnx="nowhere:Model"))) is None
-
-
 FILES = ["async_study.html", "async_study.json", "async_study.md"]
 
 
@@ -441,10 +383,3 @@ def test_three_files_are_written_and_what_they_were_made_from(make_sizes):
     made = read_manifest(run).made
     assert made["async_study.json"].inputs == {"records": made["records"].digest}
     assert made["async_study.html"].inputs == {"async_study.json": made["async_study.json"].digest}
-
-
-def test_nothing_is_written_of_a_run_that_has_no_study(make_run, make_record):
-    run = make_run([make_record(times={"save": 1.0})])
-    with pytest.raises(UserError, match="no point has the option `async_enabled`"):
-        publish_answer(run, ASYNC_STUDY)
-    assert not list(run.root.glob("async_study.*"))

@@ -203,11 +203,6 @@ def test_few_noisy_rounds_say_how_many_are_missing(sweep):
     assert found.confidence.missing > 10
 
 
-def test_one_round_says_that_it_says_nothing(sweep):
-    found = case_of(sweep(TWO, lambda _: 1.0, rounds=1)).recommendation
-    assert (found.confidence.risk, found.confidence.missing) == (None, None)
-
-
 def test_points_that_were_measured_one_after_the_other_have_no_ties(sweep):
     folder = sweep(TWO, faster_without)
     run = RunDirectory(folder)
@@ -274,15 +269,6 @@ def test_an_option_that_some_entries_do_not_give_has_the_default_there(sweep, fi
     assert holds(effect, 0.5)
 
 
-def test_an_option_of_three_values_has_two_effects(sweep):
-    chunks = {None: 1.0, 1024: 1.3, 4096: 1.1}
-    folder = sweep({"chunk_byte_size": tuple(chunks)}, lambda o: chunks[o["chunk_byte_size"]])
-    first, second = effects_of(folder).main
-    assert (first.values, first.against) == ((1024,), (None,))
-    assert holds(first, 1.3)
-    assert holds(second, 1.1)
-
-
 def test_a_pair_says_how_one_effect_changes_with_the_other(sweep):
     def seconds(o):
         return 1.5 if not o["use_ocdbt"] and not o["use_compression"] else 1.0
@@ -308,12 +294,6 @@ def test_options_that_vary_together_cannot_be_told_apart(sweep):
     found = effects_of(folder)
     assert found.main == ()
     assert found.confounded == ("use_ocdbt", "use_compression")
-
-
-def test_one_round_tells_no_effect(sweep):
-    found = effects_of(sweep(TWO, lambda _: 1.0, rounds=1))
-    assert found.main == ()
-    assert found.unknown == "few processes"
 
 
 def test_what_never_varies_has_no_effect():

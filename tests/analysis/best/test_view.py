@@ -82,15 +82,6 @@ def test_its_code_is_short_and_the_rest_is_asked_for(found):
     assert "Unlike the defaults of orbax-checkpoint" in whole
 
 
-def test_many_options_are_whole_at_80_columns(sweep):
-    names = ("use_ocdbt", "use_zarr3", "use_compression", "enable_pinned_host_transfer")
-    options = dict.fromkeys(names, (True, False))
-    brief = terminal(document_of(best(sweep(options, lambda o: 1.0 + o["use_ocdbt"], rounds=2))))
-    assert max(map(len, brief.splitlines()[:-1])) <= 80
-    assert all(f"{name}=" in brief for name in names)
-    assert len(brief.splitlines()) < 20
-
-
 def test_a_tie_says_what_decides_it_and_how_to_go_on(sweep):
     found = best(
         sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], rounds=3, cv=0.5)
@@ -101,22 +92,6 @@ def test_a_tie_says_what_decides_it_and_how_to_go_on(sweep):
     assert document.headline.text.startswith("2 of 2 settings for saves cannot be told apart, ")
     assert f"about {more} more rounds would decide" in document.headline.text
     assert document.following.text.endswith(f" --override num_repeats={more + 3}")
-
-
-def test_ties_that_are_near_enough_say_at_which_risk(sweep):
-    folder = sweep(TWO, lambda _: 1.0, cv=0.001)
-    word, text = said(folder)
-    assert (word, text.startswith("4 of 4 settings for saves")) == ("TIE", True)
-    assert text.endswith("the risk that another is over 5 % better is below 1 %")
-    assert document_of(best(folder)).following.text == "orbax-bench best out --code"
-
-
-def test_few_processes_decide_nothing(sweep):
-    folder = sweep(TWO, lambda _: 1.0, rounds=1)
-    word, text = said(folder)
-    assert word == "UNDECIDED"
-    assert "rounds in 1 worker process cannot tell apart: that takes 3" in text
-    assert document_of(best(folder)).following.text.endswith("num_repeats=3")
 
 
 def test_the_headline_names_the_one_to_take_which_need_not_be_the_fastest(sweep, stored):
@@ -167,28 +142,6 @@ def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
     assert text == (
         "no option that varies can change saves; `restore_concurrent_gb` cannot change it"
     )
-
-
-def test_a_benchmark_without_code_says_why(sweep):
-    options = {"tier": ("local",), "save_interval_steps": (10, 20)}
-    found = best(sweep(options, lambda o: o["save_interval_steps"], benchmark="training_job"))
-    assert "No code of Orbax: its tier is a manager" in to_markdown(document_of(found))
-
-
-def test_several_cases_have_a_row_each(sweep):
-    from orbax_bench_core.config import CheckpointConfig
-
-    arrays = [{"w": {"dtype": "float32", "shape": [size]}} for size in (8, 16)]
-    checkpoints = [CheckpointConfig(spec=spec) for spec in arrays]
-    found = best(sweep(TWO, lambda o: 1.0 + o["use_ocdbt"], checkpoints=checkpoints))
-    assert document_of(found).headline.text.endswith("; 1 more case")
-    assert_tells(found, document_of, unless=("weights",))
-
-
-def test_a_user_s_values_are_no_markup(sweep):
-    found = best(sweep({"use_ocdbt": ("<b>[red]|", "x")}, lambda _: 1.0, rounds=2))
-    assert "<b>[red]|" in terminal(document_of(found))
-    assert "<b>[red]" not in to_html(document_of(found))
 
 
 def test_a_file_of_the_version_before_is_made_again(sweep):

@@ -9,7 +9,7 @@ from orbax_bench_core.analysis.history import changes
 from orbax_bench_core.analysis.history.build import RAW, history
 from orbax_bench_core.analysis.history.model import PastRun
 from orbax_bench_core.analysis.history.words import question
-from orbax_bench_core.baselines import Registry, capture_run, find_runs
+from orbax_bench_core.baselines import find_runs
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.records import ErrorInfo
 
@@ -97,19 +97,6 @@ def test_separate_runs_give_seconds_without_changes_and_say_why(series_of, make_
     assert series.runs[0].value == pytest.approx(1.0, rel=0.05)
 
 
-def test_captures_give_seconds_too(make_separate_run, tmp_path):
-    registry = Registry(str(tmp_path / "registry"))
-    for day in (1, 0):
-        capture_run(make_separate_run(day), registry)
-    (series,) = history(find_runs([str(registry.root)])).series
-    assert [run.run_id for run in series.runs] == ["run000", "run001"]
-
-
-def test_ratios_come_before_seconds(series_of, make_paired_run, make_separate_run):
-    kinds = [series.kind for series in series_of([make_separate_run(0), make_paired_run(1)])]
-    assert kinds == ["ratio", "seconds"]
-
-
 def test_a_run_in_which_nothing_passed_is_passed_over(make_run, make_record):
     error = ErrorInfo(type="ValueError", message="no")
     run = make_run([make_record(status="failed", error=error)])
@@ -171,19 +158,9 @@ def test_any_other_two_sides_are_compared(was, now):
     assert all(requirement in command for requirement in (*was, *now))
 
 
-def test_an_older_release_that_is_faster_is_compared():
-    was, now = environment("a==1"), environment("a==2")
-    assert " ab " in asked(run("a", 1.2), run("b", 1.0), was, now)
-
-
 @pytest.mark.parametrize("environment", [None, EnvironmentConfig(name="x", interpreter="/py")])
 def test_without_anything_to_install_there_is_no_command(environment):
     assert asked(BEFORE, AFTER, environment, environment) == ""
-
-
-def test_nothing_differs_so_there_is_nothing_to_compare():
-    was = environment("a==1")
-    assert asked(BEFORE, AFTER, was, was) == ""
 
 
 NOISE = np.random.default_rng(7).normal(size=200)
@@ -208,15 +185,6 @@ def test_one_wild_run_is_no_change():
     values = list(NOISE[:60])
     values[30] = 1e9
     assert found(values) == []
-
-
-def test_a_series_that_does_not_change_at_all_has_no_change():
-    assert found([1.0] * 50) == []
-
-
-@pytest.mark.parametrize("length", [0, 1, changes.FEWEST - 1])
-def test_short_series_have_none(length):
-    assert found([1.0] * (length // 2) + [100.0] * (length - length // 2)) == []
 
 
 @pytest.mark.parametrize("night", range(10, 90, 8))

@@ -6,7 +6,7 @@ from orbax_bench_core.analysis.history import view
 from orbax_bench_core.analysis.history.model import PastRun, PastSeries
 from orbax_bench_core.analysis.history.trends import trend
 from orbax_bench_core.analysis.history.view import history_document
-from orbax_bench_core.analysis.history.words import release_and_code, sparkline
+from orbax_bench_core.analysis.history.words import release_and_code
 from orbax_bench_core.pages import to_html
 from tests.conftest import NOON
 from tests.support.shown import assert_tells, terminal
@@ -35,14 +35,6 @@ def test_the_worst_flag_is_the_headline_and_its_question_comes_next(said, change
     assert "\nNext: orbax-bench bisect SUITE.yaml -o asked/run011_run012 --package " in brief
 
 
-def test_seconds_are_not_judged(said, separate):
-    brief = said(separate)
-    assert "? NOT JUDGED: no ratio to a reference arm in 1 series, so no change can be" in brief
-    assert "Raw seconds wander from day to day" in brief
-    details = said(separate, details=True)
-    assert all(run.run_id in details for run in separate.series[0].runs)
-
-
 def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
     hidden = changed.model_copy(
         update={
@@ -55,12 +47,6 @@ def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
     assert "zz " not in said(hidden)
     assert "1 series of operations that decide nothing (--all shows them)" in said(hidden)
     assert "zz " in said(hidden, every=True)
-
-
-def test_nothing_at_all_can_be_shown(said, build, make_run, make_record):
-    found = build([make_run([make_record(status="skipped")])])
-    assert "Not shown: 1 passed over" in said(found)
-    assert "- passed over: " in said(found, details=True)
 
 
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
@@ -102,19 +88,6 @@ def test_the_first_slow_night_is_seen_and_one_far_out_does_not_flatten_the_rest(
     *others, far = heights(1.0, 1.1, 1.2, 1.1, 1.0, 40.0)
     assert far == 100
     assert max(others) - min(others) > 10
-
-
-def test_bars_are_level_where_little_changes():
-    def bars(*values):
-        runs = tuple(past(value) for value in values)
-        return sparkline(
-            PastSeries(
-                point_id="i", point="p", operation="save", kind="ratio", primary=True, runs=runs
-            )
-        )
-
-    assert bars(23.7e-3, 24.7e-3, 24.0e-3) == "▁▃▂"
-    assert bars(1.0, 1.01, 1.5) == "▁▁█"
 
 
 def test_the_code_under_test_is_named_and_our_own_commit_only_without_it():

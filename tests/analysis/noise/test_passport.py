@@ -4,10 +4,10 @@ import datetime
 
 import pytest
 
-from orbax_bench_core.analysis.noise import Passport, find, forecast, load, save
+from orbax_bench_core.analysis.noise import Passport, find, forecast, load
 from orbax_bench_core.analysis.noise.forecasts import expected, process_noise
 from orbax_bench_core.analysis.noise.measure import from_records
-from orbax_bench_core.analysis.noise.passport import Component, Noise, default_path, size_class
+from orbax_bench_core.analysis.noise.passport import Component, Noise, size_class
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import host_provenance, storage_provenance
@@ -58,12 +58,6 @@ def test_a_point_is_found_by_its_size_or_that_of_the_next_class(
     assert (found and found.sigma) == sigma
 
 
-def test_the_same_size_is_nearer_than_the_next(passport, make_point):
-    point = make_point(checkpoint=checkpoint(64 * MIB))
-    entries = [{"sigma": 0.1, "size": 16 * MIB}, {"sigma": 0.2}, {"sigma": 0.3, "size": 256 * MIB}]
-    assert passport(*entries).entry(point, "save").sigma == 0.2
-
-
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
 def test_a_point_or_an_arm_that_was_measured_is_nearest_of_all(passport, make_point, arm):
     pair = make_point(candidate=make_point(options={"a": 1}))
@@ -89,29 +83,6 @@ def test_other_storage_and_other_machines_say_nothing(passport, make_point, aske
     point = make_point(checkpoint=checkpoint(64 * MIB))
     found = passport({"sigma": 0.1}).entry(point, "save", **asked)
     assert (found and found.sigma) == sigma
-
-
-def test_another_operation_says_nothing(passport, make_point):
-    point = make_point(checkpoint=checkpoint(64 * MIB))
-    assert passport({"sigma": 0.1}).entry(point, "load") is None
-
-
-@pytest.fixture
-def kept(noisy_records):
-    """A passport with one entry."""
-    return from_records(noisy_records(0.1, n=40))
-
-
-def test_what_is_saved_is_loaded(kept, tmp_path):
-    save(kept, str(tmp_path / "new" / "passport.json"))
-    assert load(str(tmp_path / "new" / "passport.json")) == kept
-
-
-def test_the_users_own_is_found_where_it_exists(kept, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert find(None) is None
-    save(kept, str(default_path()))
-    assert find(None) == kept
 
 
 def test_the_one_that_is_named_must_exist(tmp_path):
@@ -189,16 +160,6 @@ def test_a_forecast_is_for_all_points_together(here, tmp_path, make_point):
     said = forecast([point, point], GATE, from_records(here), str(tmp_path))
     assert said.startswith("A verdict will probably take 40 operations per arm and point, 8 min")
     assert "100 % of such comparisons end in a verdict" in said
-
-
-def test_points_that_are_not_known_count_like_the_others(here, tmp_path, make_point):
-    points = [here[0].point, make_point(checkpoint=checkpoint(MIB))]
-    assert ", 8 min in all" in forecast(points, GATE, from_records(here), str(tmp_path))
-
-
-def test_a_forecast_for_other_storage_says_that_nothing_is_known(here):
-    said = forecast([here[0].point], GATE, from_records(here), "gs://bucket/run")
-    assert "knows nothing like these points on gs" in said
 
 
 def test_a_forecast_of_cpu_times_says_that_the_passport_has_none(here, tmp_path):

@@ -114,14 +114,6 @@ def test_of_two_stalls_the_one_that_took_longer_is_told_first(job):
     assert "step 900 blocked training for 3 s" in second.text
 
 
-def test_waiting_for_the_save_before_says_how_far_apart_saves_must_be(job):
-    found = found_of(job.saves_of(10, call=2.0, waited=1.8, behind=12.0).write())
-    (finding,) = found.findings
-    assert finding.kind == "waiting"
-    assert "waiting for the previous save" in finding.text
-    assert "every 12.2 s" in finding.advice
-
-
 def test_steps_that_are_slower_next_to_a_save_are_told(job):
     for _ in range(12):
         job.save(behind=8.0).train(8.0, 0.2).train(8.0)
@@ -158,14 +150,6 @@ def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save
     assert len(recording.lives) == 2
     assert [len(save.parts) for save in recording.saves] == [2] * 6
     assert [save.step for save in recording.saves] == [100, 200, 300] * 2
-
-
-def test_lines_that_cannot_be_read_and_hosts_without_a_file_are_said(tmp_path):
-    job = Job(tmp_path, hosts=2).train()
-    job.lines += [{"line": "of a later version"}, {"line": "wait", "t": "noon", "seconds": 1}]
-    notes = read_recording(str(job.saves_of(2).write(torn="{").folder)).notes
-    assert "lines that cannot be read are left out: 3" in notes
-    assert "life 1: files of hosts that are missing: 1" in notes
 
 
 def test_a_folder_without_a_recording_is_refused_with_the_command_that_makes_one(tmp_path):

@@ -11,7 +11,7 @@ from orbax_bench_core.answers import RECOVERY
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import exit_code
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
-from orbax_bench_core.pages import to_html, to_markdown
+from orbax_bench_core.pages import to_markdown
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.steps import Drills, publish_answer
 from tests.support.shown import assert_tells, terminal
@@ -165,26 +165,9 @@ def test_seconds_that_were_given_stand_beside_what_was_measured(summarize, make_
     assert "\nNext: orbax-bench goodput --recovery 64s " in brief
 
 
-def test_bars_are_named_by_what_tells_them_apart(summarize, make_drill):
-    found = summarize(make_drill())
-    (series,) = found.series
-    long = "mesh=data2.fsdp4.tensor2,ckpt=llama+optimizer"
-    names = (f"training_job[compilation_cache={kept},{long}]" for kept in ("off", "warm"))
-    several = [series.model_copy(update={"name": name, "series_id": name}) for name in names]
-    page = to_html(document_of(found.model_copy(update={"series": tuple(several)})))
-    assert ">compilation_cache=off</span>" in page
-    assert ">compilation_cache=warm</span>" in page
-
-
 def test_a_run_without_a_drill_is_refused(summarize, make_record):
     with pytest.raises(UserError, match=r"holds no drill.*training_job"):
         summarize(make_record(times={"save": 1.0}))
-
-
-def test_a_table_has_a_row_per_phase(summarize, make_drill):
-    table = summarize(make_drill()).table().set_index("phase")
-    assert table.loc["start", "median_s"] == 2.0
-    assert list(table["most_steps_lost"].unique()) == [3]
 
 
 @pytest.mark.slow

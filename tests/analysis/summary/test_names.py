@@ -14,19 +14,6 @@ def test_a_name_has_what_tells_it_from_others(make_point):
     assert list(short_names(series(*points)).values()) == ["a=1", "a=2"]
 
 
-def test_a_single_series_keeps_its_label(make_point):
-    assert list(short_names(series(make_point())).values()) == ["use_ocdbt=true"]
-    assert list(short_names(series(make_point(label=""))).values()) == ["save_restore"]
-
-
-def test_several_benchmarks_are_named(make_point):
-    other = make_point(benchmark="my.load.Load", label="x=1")
-    assert list(short_names(series(make_point(label="x=1"), other)).values()) == [
-        "save_restore",
-        "Load",
-    ]
-
-
 def test_arms_differ_by_their_arm(make_point):
     pair = make_point(candidate=make_point(options={"use_ocdbt": False}))
     assert list(short_names(series(pair)).values()) == ["arm=baseline", "arm=candidate"]

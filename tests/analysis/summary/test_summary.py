@@ -115,12 +115,6 @@ def test_a_point_says_how_its_repeats_ended_and_why_the_first_one_failed(make_re
     assert point.reason == "ValueError: first"
 
 
-def test_a_failed_warm_up_is_no_failed_repeat(make_record):
-    assert (
-        summarize(repeats_of([make_record(status="failed", error=ERROR, warmup=True)])).points == []
-    )
-
-
 @pytest.fixture
 def hosts(make_record, make_point):
     """Records of one repeat on hosts with the given save times, each of which states all bytes."""
@@ -217,10 +211,6 @@ def test_no_name_in_the_csv_is_a_formula_or_obeyed(make_record, name, cell):
     assert row["operation"] == cell
 
 
-def test_the_csv_of_nothing_is_its_header():
-    assert csv_of([]).count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("cache", "operation", "shares", "of_operation", "of_point"),
     [
@@ -255,10 +245,6 @@ def lines_of(make_record, *hosts):
     return finder.found()
 
 
-def test_one_machine_that_was_started_once_is_no_news(make_record):
-    assert lines_of(make_record, (0, {"name": "a"}), (0, {"name": "a"})) == ()
-
-
 def test_each_host_is_named_with_its_place_and_what_came_in_between(make_record):
     pod = {"name": "pod-1", "node": "gke-1", "node_pool": "v5e", "restarts": "2"}
     lines = lines_of(
@@ -272,10 +258,6 @@ def test_each_host_is_named_with_its_place_and_what_came_in_between(make_record)
         "host 0: a",
         f"host 1: pod-1 (node gke-1, pool v5e) and pod-1b, {again}",
     )
-
-
-def test_a_host_that_does_not_say_what_it_is_is_passed_over(make_record):
-    assert lines_of(make_record, (0, "unknown")) == ()
 
 
 STAGE = "2_save_breakdown/worker_io_s"
@@ -316,19 +298,10 @@ def test_the_host_that_is_slowest_most_often(repeat):
     assert (straggler.host, straggler.slowest, straggler.repeats) == (1, 2, 3)
 
 
-def test_its_excess_is_over_the_median_host(repeat):
-    [straggler] = found(repeat((1.0, 0), (4.0, 0), (1.5, 0)))
-    assert straggler.excess_s == 2.5
-
-
 def test_the_stage_is_where_it_exceeded_the_median_host_by_most(repeat):
     [straggler] = found(repeat((1.0, 0.2), (4.0, 3.0), (1.5, 0.4)))
     assert straggler.stage == STAGE
     assert straggler.stage_excess_s == pytest.approx(2.6)
-
-
-def test_a_single_host_has_no_straggler(repeat):
-    assert found(repeat((1.0, 0.5))) == []
 
 
 def test_a_duration_that_is_not_of_work_is_no_stage(make_record):

@@ -6,10 +6,9 @@ import pytest
 
 from orbax_bench_core import pages as documents
 from orbax_bench_core.analysis.summary import ExtraColumns, summarize, summary_document
-from orbax_bench_core.config import CheckpointConfig
-from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample, tail_of_steps
+from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample
 from orbax_bench_core.pages import to_html, to_markdown
-from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, State, StoreTrouble, repeats_of
+from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, StoreTrouble, repeats_of
 from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
 from tests.support.pages import assert_whole
 from tests.support.shown import terminal
@@ -104,12 +103,6 @@ def test_failures_are_the_headline_in_counts(document_of, make_record, make_poin
     assert "<b>[luck]" not in to_html(document)
 
 
-def test_a_run_without_a_record_says_so(document_of, make_point):
-    document = document_of([], points=[make_point()])
-    assert document.headline.said == "? NOTHING: no repeat has a record yet"
-    assert_whole(to_html(document))
-
-
 def test_another_answer_is_the_headline_with_its_picture(make_run, make_record):
     records = [make_record(times={"save": 1.0})]
     axis = documents.axis("s", 0, 1, documents.digits)
@@ -125,18 +118,6 @@ def test_another_answer_is_the_headline_with_its_picture(make_run, make_record):
     assert found.summary[0].title == "Its picture"
     assert found.following.text == "orbax-bench soak out"
     assert 'href="soak.html"' in to_html(found)
-
-
-def test_each_checkpoint_has_its_own_size(document_of, make_record, make_point):
-    records = [
-        make_record(
-            make_point(options={"a": size}, checkpoint=CheckpointConfig(name=name), label=name),
-            times={"save": 1.0},
-            state=State(num_bytes=size, digest={}),
-        )
-        for name, size in (("small", 2**20), ("large", 2**30))
-    ]
-    assert "| checkpoint size | small 1 MiB, large 1 GiB |" in to_markdown(document_of(records))
 
 
 def effect(option, asked, state, proof="a proof"):
@@ -167,24 +148,6 @@ def test_what_speaks_against_the_figures_is_in_every_medium(make_run, make_recor
         assert "1 of 1 repeats passed only when they were tried again" in text
         assert "Options: 1 in effect, 1 not in effect (n)." in text
     assert "2 more doubts: with --details." in " ".join(terminal(document).split())
-
-
-def test_an_option_counts_once_however_many_points_have_it(document_of, make_record, make_point):
-    points = [make_point(options={"a": n}) for n in range(3)]
-    records = [
-        make_record(
-            point,
-            times={"save": 1.0},
-            effects=(
-                effect("use_ocdbt", True, "in effect"),
-                effect("b", n, "not proved"),
-                effect("c", n, "not proved" if n else "in effect"),
-            ),
-        )
-        for n, point in enumerate(points)
-    ]
-    whole = terminal(document_of(records), details=True)
-    assert "Options: 2 in effect, 2 not proved (b, c in 2 of 3 points)." in whole
 
 
 def test_a_proof_that_an_option_does_nothing_outweighs_all_others(make_record, make_point):
@@ -228,22 +191,6 @@ def test_a_load_says_what_its_cache_was_and_how_to_measure_the_other(
     other = {"warm": "cold", "cold": "warm"}.get(word)
     assert ("execution.cache=" in said) == bool(other)
     assert other is None or f"execution.cache={other} " in said
-
-
-def test_a_fast_operation_has_no_exponent(document_of, make_record):
-    document = document_of([make_record(times={"save": 1.0}, sizes={"save": 1300 * 2**30})])
-    assert "1300" in terminal(document).splitlines()[1].split()
-
-
-def test_the_slowest_steps_of_a_training_stand_next_to_its_time(document_of, make_record):
-    found = tail_of_steps([0.01] * 9 + [0.11])
-    samples = [Sample("train", 0, TIME, 0.2, "s")]
-    samples += [Sample("train", 0, one.metric, one.value, one.unit) for one in found]
-    document = document_of([make_record(samples=tuple(samples))])
-    assert (
-        "train: of 10 steps, the median took 10 ms, the 99th percentile 101 ms, the longest "
-        "110 ms; 50 % of their time went beyond the median"
-    ) in terminal(document, width=300, details=True)
 
 
 @pytest.mark.slow

@@ -86,24 +86,6 @@ def test_its_direction_is_that_of_the_registry(compared):
     assert [found["save", name].better for name in (RATE, PEAK)] == ["higher", "lower"]
 
 
-def test_an_occurrence_is_a_row_of_its_own(compared):
-    arm = [[sample(BYTES, 1.0), sample(BYTES, 5.0, occurrence=1)]]
-    assert compared(arm, arm)["save[1]", BYTES].baseline == 5.0
-
-
-def test_what_one_arm_lacks_is_kept(compared):
-    found = compared([[sample(HITS, 4.0)]], [[sample(BYTES, 1.0)]])
-    assert (found["save", HITS].candidate, found["save", HITS].delta) == (None, None)
-    assert found["save", BYTES].baseline is None
-
-
-def test_from_nothing_there_is_no_share(compared):
-    found = compared([[sample(HITS, 0.0)]], [[sample(HITS, 4.0)]])["save", HITS]
-    assert (found.delta, found.apart) == (None, 1.0)
-    same = compared([[sample(HITS, 0.0)]], [[sample(HITS, 0.0)]])["save", HITS]
-    assert same.delta == 0.0
-
-
 def test_the_worst_host_counts(make_record):
     def arm(low, high):
         return repeats_of(
@@ -136,14 +118,6 @@ def test_a_page_has_those_that_differ_most_with_both_medians_and_the_change(arms
     page = shown(compare_stored(str(arms.root), None))
     for word in (BYTES, RATE, "+100 %", "-50 %", "No test was made of a change"):
         assert word in page
-
-
-def test_a_value_has_its_unit_and_a_name_is_that_of_the_records(two_runs):
-    page = shown(two_runs)
-    [peak] = [line for line in page.splitlines() if PEAK in line]
-    assert peak.split(" | ")[1:4] == ["300 KiB, 3", "600 KiB, 3", "+100 %"]
-    [queue] = [line for line in page.splitlines() if QUEUE in line]
-    assert queue.split(" | ")[1:3] == ["1 µs, 3", "2 ms, 3"]
 
 
 def test_times_of_operations_that_decide_come_before_all_else(two_runs):

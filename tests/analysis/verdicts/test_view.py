@@ -12,9 +12,8 @@ from orbax_bench_core.exit_codes import Exit, exit_code
 from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.gate import FailureVerdict, SeriesHealth, StallVerdict
 from orbax_bench_core.pages import to_html, to_markdown
-from orbax_bench_core.records import FirstAttempts, RunDirectory
-from orbax_bench_core.steps.pipeline import enforce_verdict
-from orbax_bench_core.sweep import BUILTINS, PairDesign, system_of
+from orbax_bench_core.records import FirstAttempts
+from orbax_bench_core.sweep import PairDesign
 from tests.support.shown import assert_tells, next_command, terminal
 from tests.support.verdicts import NASTY
 
@@ -295,12 +294,6 @@ def test_a_study_of_two_systems_says_in_what_time_and_judges_nothing(study):
     assert "up to 3.5 times and loads up to 2 times as fast as PyTorch" in page
 
 
-def test_a_study_ends_well_and_a_pipeline_goes_on(study, tmp_path):
-    assert exit_code(study.outcome) == 0
-    verdicts.write_verdicts(RunDirectory(str(tmp_path)), study)
-    enforce_verdict("REGRESSION", verdicts=str(tmp_path / "verdicts.json"))
-
-
 def test_an_arm_that_failed_is_no_answer(make_report, make_verdicts):
     failed = make_verdicts("p", word="INCONCLUSIVE", failed=True, reason="x", systems=SYSTEMS)
     assert exit_code(make_report(failed).outcome) != 0
@@ -310,13 +303,6 @@ def test_a_system_that_failed_every_time_was_not_compared(make_report, make_verd
     made = {"baseline": FirstAttempts(count=8), "candidate": FirstAttempts(count=8, failed=8)}
     point = make_verdicts("p", word="REGRESSION", attempts=made, systems=SYSTEMS)
     assert exit_code(make_report(point).outcome) == Exit.FAILED
-
-
-def test_a_benchmark_names_what_it_saves_with():
-    names = {name: system_of(name) for name in BUILTINS}
-    assert names["pytorch_dcp"] == "PyTorch DCP"
-    assert names["save_restore"] == names["pytree_checkpoint"] == "Orbax"
-    assert system_of("my_module.Mine") == ""
 
 
 @pytest.mark.parametrize(

@@ -69,13 +69,6 @@ def test_the_time_is_the_candidates_median(make_report, make_verdicts, make_oper
     assert root.find(".//testcase").attrib["time"] == "3.000000"
 
 
-def test_an_operation_that_decides_nothing_is_no_case(make_report, make_verdicts, make_operation):
-    other = make_operation("load", "REGRESSION", 2.0, primary=False)
-    assert read(make_report(make_verdicts("p", make_operation("save"), other))) == {
-        ("p", "save"): "passed"
-    }
-
-
 def test_what_decides_a_point_and_is_no_operation_is_a_case(
     make_report, make_verdicts, make_operation
 ):
@@ -114,21 +107,9 @@ def test_characters_of_no_xml_are_replaced_and_those_that_a_terminal_obeys_writt
     assert root.find(".//testcase").attrib["classname"] == written
 
 
-def test_text_is_added_to_what_is_there(tmp_path):
-    page = tmp_path / "summary"
-    for text in ("# first\n", "# second"):
-        append_step_summary(text, str(page))
-    assert page.read_text() == "# first\n\n# second\n\n"
-
-
 def test_more_than_github_shows_is_cut_between_characters(tmp_path):
     page = tmp_path / "summary"
     append_step_summary("–" * 500_000, str(page))
     data = page.read_bytes()
     assert len(data) <= 1024 * 1024
     assert data.decode().endswith("the rest is in verdicts.md of the run directory.\n")
-
-
-def test_a_page_that_cannot_be_written_is_an_error(tmp_path):
-    with pytest.raises(OSError, match="summary"):
-        append_step_summary("text", str(tmp_path / "none" / "summary"))

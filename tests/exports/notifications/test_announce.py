@@ -62,11 +62,6 @@ def test_each_change_is_announced_once(told, webhook, states, announced):
     assert webhook.states == announced
 
 
-def test_suites_have_states_of_their_own(told, webhook):
-    told(*(news("REGRESSION", suite=name) for name in ("A b", "a-b", "A b")))
-    assert [message["suite"] for _, message in webhook.posted] == ["A b", "a-b"]
-
-
 def test_the_message_says_what_changed(told, webhook):
     told("PASS", "REGRESSION")
     assert webhook.posted[1][1] == {
@@ -91,12 +86,6 @@ def test_slack_gets_text_alone_with_its_signs_escaped(told, webhook):
     )
     assert "and 11 more" in message["text"]
     assert len(message["text"]) < 12_000
-
-
-def test_slacks_own_host_gets_its_shape_unless_told_otherwise():
-    assert webhook_at("https://hooks.slack.com/services/x").slack
-    assert not webhook_at("json+https://hooks.slack.com/services/x").slack
-    assert not webhook_at("https://example.com/x").slack
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"version": 9}', b"\xff\xfe", None])
@@ -199,12 +188,6 @@ def test_a_state_that_cannot_be_kept_is_announced_and_said(told, webhook, tmp_pa
     said = told("REGRESSION", folder=tmp_path / "file")
     assert said[0].startswith("warning: the last state of the suite is unknown")
     assert webhook.states == ["REGRESSION"]
-
-
-def test_news_of_no_suite_are_announced_each_time(told, webhook, tmp_path):
-    told("FAILED", "FAILED", folder=None)
-    assert webhook.states == ["FAILED"] * 2
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_address_is_shown_nowhere(told, webhook, tmp_path):

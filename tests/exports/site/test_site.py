@@ -13,7 +13,6 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
-from orbax_bench_core.errors import UserError
 from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
 from orbax_bench_core.exports.site.gathering import CARDS
 from orbax_bench_core.exports.site.view import _address
@@ -52,13 +51,6 @@ def test_a_change_has_its_releases_and_the_command_that_asks_whether_it_is_one(p
     assert "2026-03-14, save of save_restore[<script>alert(1)</script>]: +4" in text
     assert "orbax-checkpoint: 0.12.7 → 0.12.8. This asks whether it is one:" in text
     assert "orbax-bench bisect" in text
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"places": [], "most": 1e999}', "{}", "[]"])
-def test_settings_that_are_none_are_one_message(tmp_path, text):
-    (tmp_path / "site.json").write_text(text)
-    with pytest.raises(UserError, match=r"site\.json is none that"):
-        renew_site(epath.Path(tmp_path))
 
 
 def test_links_lead_to_files_that_are_there(page, nights):
@@ -116,21 +108,6 @@ def test_a_page_reads_the_records_of_finished_runs_once(copied, monkeypatch):
     after = (copied / "index.html").read_text()
     assert len(read) == 20 + 22
     assert len(after) == len(before)
-
-
-def test_a_folder_without_settings_has_no_page(copied):
-    assert not has_site(epath.Path(copied))
-    assert not has_site(epath.Path("gs://"))
-
-
-def test_a_place_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(UserError, match="gone is no directory"):
-        gather([str(tmp_path / "gone")], most=1)
-
-
-def test_a_folder_without_runs_has_a_page(tmp_path):
-    write_site([str(tmp_path)], str(tmp_path))
-    assert "No run yet" in (tmp_path / "index.html").read_text()
 
 
 @pytest.mark.parametrize(

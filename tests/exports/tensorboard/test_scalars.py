@@ -9,10 +9,9 @@ from tensorboard.compat.proto import types_pb2
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from orbax_bench_core.analysis.summary import summarize
 from orbax_bench_core.exports.tensorboard import cards
 from orbax_bench_core.measure import BYTES, TIME, Sample
-from orbax_bench_core.records import ErrorInfo, repeats_of
+from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import series_of
 
 GIB = 2**30
@@ -139,15 +138,6 @@ def test_defect_21_a_lost_host_is_left_out_and_said_to_be(written, make_record, 
     assert "no record from host 1" in text
 
 
-def test_throughput_is_all_bytes_over_all_seconds_as_in_the_report(written, make_record):
-    records = [
-        make_record(repeat=repeat, times={"save": seconds}, sizes={"save": GIB})
-        for repeat, seconds in enumerate([1.0, 3.0])
-    ]
-    [summary] = summarize(repeats_of(records)).operations
-    assert written(records).value(RATE_TAG) == summary.throughput == 0.5
-
-
 def test_defect_17_time_and_throughput_are_of_the_slowest_host(written, make_record, make_point):
     point = make_point(processes=2)
     records = [
@@ -156,27 +146,6 @@ def test_defect_17_time_and_throughput_are_of_the_slowest_host(written, make_rec
     ]
     found = written(records)
     assert (found.value("0_time/save_s"), found.value(RATE_TAG)) == (4.0, 0.25)
-
-
-@pytest.mark.parametrize(
-    ("stated", "seconds", "expected"),
-    [
-        ((), 2.0, 0.5),  # Orbax's totals serve where no author states bytes
-        ((Sample("load", 0, BYTES, 8.0, "bytes"),), 2.0, None),
-        ((), 0.0, None),
-    ],
-)
-def test_orbaxs_totals_serve_where_no_author_states_bytes(
-    written, make_record, stated, seconds, expected
-):
-    samples = (
-        Sample("save", 0, TIME, seconds, "s"),
-        Sample("save", 0, "5_inventory/save_total_gb", 1.0, "GiB"),
-        *stated,
-    )
-    found = written([make_record(samples=samples)])
-    tags = found.tags("scalars")
-    assert (found.value(RATE_TAG) if RATE_TAG in tags else None) == expected
 
 
 @pytest.fixture
@@ -204,22 +173,3 @@ def rows(make_point):
 def test_a_column_has_the_type_that_its_options_share(rows, values, expected):
     found = [row.get("option") for row in rows(*({"option": value} for value in values))]
     assert [(value, type(value)) for value in found] == [(each, type(each)) for each in expected]
-
-
-def test_nested_options_are_flattened(rows):
-    assert rows({"outer": {"inner": 3}})[0]["outer.inner"] == 3
-
-
-def test_an_option_that_is_called_like_a_column_of_ours_says_that_it_is_one(rows):
-    [row] = rows({"checkpoint": 3})
-    assert (row["options.checkpoint"], row["checkpoint"]) == (3, "none")
-
-
-def test_columns_in_which_points_differ_are_declared_so(make_point):
-    """The golden tables have the types and ranges of columns."""
-    points = [
-        make_point(options={"same": 1, "swept": v, "some": s}) for v, s in ((1, 1), (2, None))
-    ]
-    infos = cards.experiment("a suite", 5.0, cards.columns(map(series_of, points)), {}).hparam_infos
-    found = {info.name: info for info in infos}
-    assert [found[name].differs for name in ("same", "swept", "some")] == [False, True, True]

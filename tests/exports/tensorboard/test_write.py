@@ -13,7 +13,6 @@ from tensorboard.plugins.base_plugin import TBContext
 from tensorboard.plugins.hparams import api_pb2, list_session_groups
 from tensorboard.plugins.hparams.backend_context import Context
 
-from orbax_bench_core.config import MeshConfig
 from orbax_bench_core.inventory import FileCount, Inventory
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import PEER_FAILED, ErrorInfo, Run
@@ -22,7 +21,6 @@ from .conftest import write_tensorboard
 
 GIB = 2**30
 NAME = "use_ocdbt=False"
-ERROR = ErrorInfo(type="ValueError", message="no")
 
 
 @pytest.fixture
@@ -65,51 +63,6 @@ def test_defect_19_rows_have_the_names_of_points_not_hashes(write, swept):
     expected = [f"{r.point_name} {r.point_id[:6]}" for r in swept if r.repeat == 0]
     assert sorted(names) == sorted(expected)
     assert all(name.startswith("save_restore[use_ocdbt=") for name in names)
-
-
-def test_every_metric_column_is_filled(write, swept):
-    groups = session_groups(write(swept))
-    values = {value.name.tag: value.value for value in groups[0].metric_values}
-    assert values.keys() == {
-        "save_0_basics/time_s_median",
-        "save_4_throughput/operation_gbps_mean",
-    }
-    assert values["save_0_basics/time_s_median"] == 4.5
-    assert values["save_4_throughput/operation_gbps_mean"] == pytest.approx(2 / 9)
-
-
-@pytest.mark.parametrize("order", ["ORDER_ASC", "ORDER_DESC"])
-@pytest.mark.parametrize(
-    "column",
-    [
-        {"metric": api_pb2.MetricName(tag="save_0_basics/time_s_median")},
-        {"hparam": "use_ocdbt"},
-        {"hparam": "level"},
-    ],
-)
-def test_rows_can_be_sorted_by_any_column(write, swept, column, order):
-    folder = write(swept)
-    names = [group.name for group in session_groups(folder, order=order, **column)]
-    opposite = {"ORDER_ASC": "ORDER_DESC", "ORDER_DESC": "ORDER_ASC"}[order]
-    reverse = [group.name for group in session_groups(folder, order=opposite, **column)]
-    assert len(names) == 2
-    assert names == reverse[::-1]
-
-
-def test_a_point_that_failed_is_a_row_that_says_so(write, make_record):
-    [group] = session_groups(write([make_record(status="failed", error=ERROR)]))
-    assert group.sessions[0].status == api_pb2.STATUS_FAILURE
-
-
-def test_a_point_without_records_has_no_run(write, make_point, make_record):
-    points = [make_point(options={"a": a}, label=f"a={a}") for a in (1, 2)]
-    folder = write([make_record(points[0])], points=points)
-    assert {path.name for path in folder.iterdir()} == {"a=1", "__summary__"}
-
-
-def test_a_run_without_records_is_written_too(write, make_point):
-    folder = write([], points=[make_point()])
-    assert [path.name for path in folder.iterdir()] == ["__summary__"]
 
 
 def test_the_same_records_give_the_same_files(make_run, swept):
@@ -179,14 +132,6 @@ def test_neither_tensorflow_nor_a_summary_writer_is_loaded(make_run, swept):
     assert process.stdout.splitlines() == ["before False", "after True set()"]
 
 
-def test_runs_are_named_by_what_differs(write, make_point, make_record):
-    points = [
-        make_point(options={"a": a, "b": 1}, label=f"a={a},b=[1,2],ckpt=w") for a in (1, "x/y:z")
-    ]
-    folder = write([make_record(point, times={"save": 1.0}) for point in points])
-    assert {path.name for path in folder.iterdir()} == {"a=1", "a=x_y_z", "__summary__"}
-
-
 def test_names_that_are_equal_or_too_long_have_the_id(write, make_point, make_record):
     labels = ("x", "x", "long" * 99)
     points = [make_point(options={"a": number}, label=label) for number, label in enumerate(labels)]
@@ -246,17 +191,6 @@ def glance(card, make_record, make_point):
     return render
 
 
-def test_the_configuration_shows_point_options_and_mesh(card, make_record, make_point):
-    mesh = MeshConfig(mesh_axes=("fsdp",), ici_parallelism={"fsdp": 8})
-    point = make_point(options={"use_ocdbt": True, "limit": None, "bar": "x|y"}, mesh=mesh)
-    text = card("configuration", [make_record(point)])
-    assert f"| id | {point.id} |" in text
-    for row in ("| use_ocdbt | true |", "| limit | null |", "| mesh | fsdp8 |"):
-        assert row in text
-    assert '| bar | "x\\|y" |' in text  # a bar does not end a cell
-    assert '"ici_parallelism"' in text
-
-
 def test_the_run_summary_counts_repeats_that_passed_on_every_host(card, make_point, make_record):
     point = make_point(processes=2)
     records = [
@@ -285,11 +219,6 @@ def test_the_run_summary_gives_the_cause_not_its_consequence(card, make_record, 
     text = card("run_summary", records)
     assert "ValueError: m" in text
     assert PEER_FAILED not in text
-
-
-def test_a_point_that_only_failed_has_its_cards_too(written, make_record):
-    record = make_record(status="failed", error=ErrorInfo(type="ValueError", message="no"))
-    assert written([record]).tags("text") == {"configuration", "run_summary"}
 
 
 @pytest.mark.parametrize(("small", "warns"), [(5, True), (0, False)])
@@ -338,9 +267,3 @@ def test_defect_17_several_hosts_are_shown_together_and_one_by_one(glance):
     assert rows["peak memory gained"] == ["3 MiB"]  # each host has its own
     assert [rows["0"][0], rows["1"][0]] == ["500 ms", "2 s"]
     assert rows["1"][1] == "99.5 MiB"
-
-
-def test_what_was_not_measured_is_no_row_or_a_dash(glance):
-    rows = glance({TIME: (0.5, "s")})
-    assert set(rows) & {"read by TensorStore", "CPU time"} == set()
-    assert (rows["throughput"], rows["bytes of the operation"]) == (["–"], ["–"])

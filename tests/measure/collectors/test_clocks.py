@@ -68,9 +68,3 @@ def test_bytes_give_throughput_in_binary_gigabytes():
     found = clocks.clock_readings(0.5, 3 * 2**30, ["time"])
 
     assert ("4_throughput/operation_gbps", 6.0, "GiB/s") in found
-
-
-def test_no_time_gives_no_throughput():
-    names = [reading.metric for reading in clocks.clock_readings(0.0, 1, ["time"])]
-
-    assert names == ["0_basics/time_s", "5_inventory/operation_bytes"]

@@ -48,13 +48,6 @@ def test_a_process_that_may_not_reset_it_is_told(monkeypatch):
         peak_mark.reset_mark()
 
 
-def test_a_kernel_without_the_mark_is_told(monkeypatch):
-    monkeypatch.setattr(base, "reader", lambda path: lambda offset: b"Name:\tpython\n")
-
-    with pytest.raises(OSError, match="no VmHWM: line"):
-        peak_mark.read_mark()
-
-
 KEYS = ["peak_rss"]
 DIFF = "7_memory/host_peak_rss_diff_mb"
 IS_BOUND = "7_memory/host_peak_rss_is_bound"

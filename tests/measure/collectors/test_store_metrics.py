@@ -6,7 +6,7 @@ import threading
 import pytest
 import tensorstore as ts
 
-from orbax_bench_core.measure.collectors import store_metrics, tensorstore, thread_pool
+from orbax_bench_core.measure.collectors import store_metrics, tensorstore
 from orbax_bench_core.measure.collectors.store_answers import StoreAnswers
 
 
@@ -74,20 +74,6 @@ def test_the_text_gives_the_metrics_that_the_numbers_give(written):
     exact = {name for name in numbers if name.endswith(("_value_diff", "_count_diff"))}
     assert exact
     assert {name: text[name] for name in exact} == {name: numbers[name] for name in exact}
-
-
-def test_the_thread_pool_is_read_as_text_too(written):
-    written("warm")
-    with store_metrics.reading_as_text():
-        found = readings(thread_pool.ThreadPool, written, "text")
-    assert found["6_tensorstore/futures_live_count"] >= 0
-
-
-def test_outside_of_a_soak_nothing_is_read_as_text():
-    assert not store_metrics.as_text()
-    with store_metrics.reading_as_text():
-        assert store_metrics.as_text()
-    assert not store_metrics.as_text()
 
 
 # Recorded behind a proxy that answers 503 and 429 to some requests.

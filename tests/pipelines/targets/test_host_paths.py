@@ -1,8 +1,5 @@
-from pathlib import Path
-
 import pytest
 
-from orbax_bench_core.errors import UserError
 from orbax_bench_pipelines.targets.docker import host_paths
 
 SUITE = (
@@ -51,13 +48,3 @@ def test_folders_of_benchmark_classes_and_credentials_are_only_read(tmp_path):
 
 def test_a_folder_of_the_image_is_never_hidden():
     assert host_paths({"suite": SUITE.replace("HERE/%s", "/usr"), "baseline": "/etc"}, {}) == {}
-
-
-@pytest.mark.parametrize("folder", ["/", "/usr", "/var"])
-def test_results_cannot_hide_the_image(folder):
-    with pytest.raises(UserError, match="would hide the files of its image"):
-        host_paths({"output_directory": folder}, {})
-
-
-def test_below_such_a_folder_is_fine():
-    assert host_paths({"baseline": "/usr/share"}, {}) == {Path("/usr/share"): False}

@@ -1,4 +1,3 @@
-import builtins
 import io
 import shlex
 import sys
@@ -44,16 +43,6 @@ def test_a_step_runs_by_an_interpreter_below_a_folder_with_a_space(tmp_path, mon
 
     run_locally(greeting, {"name": "hello"}, log=io.StringIO(), say=said.append)
     assert said == ["hello"]
-
-
-def test_print_is_put_back_when_kfp_leaves_a_stand_in(tmp_path):
-    real = builtins.print
-
-    def pipeline():
-        builtins.print = None
-
-    run(pipeline, tmp_path, say=real)
-    assert builtins.print is real
 
 
 def test_kfp_leaves_nothing_among_the_temporary_files(tmp_path, monkeypatch):

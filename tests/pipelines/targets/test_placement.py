@@ -188,12 +188,6 @@ def test_a_step_knows_its_image_by_digest_or_not_at_all():
     assert "env" not in found[JUDGE]
 
 
-def test_a_time_limit_is_that_of_the_step():
-    configs = pods("{timeout_s: 600, steps: {run-sweep-point: {timeout_s: 7200}}}")
-    assert configs[MEASURE].active_deadline_seconds == 7200
-    assert configs[JUDGE].active_deadline_seconds == 600
-
-
 def test_gpus_on_kubeflow_are_a_resource_a_label_of_gke_and_a_toleration():
     text = "{gpu: 'h100-80gb:8'}"
     accelerator = containers(Target.KFP, text)[MEASURE]["resources"]["accelerator"]
@@ -208,11 +202,6 @@ def test_gpus_on_kubeflow_are_a_resource_a_label_of_gke_and_a_toleration():
     assert expected(Target.KFP, text) == "gpu:h100-80gb:8"
 
 
-def test_gpus_of_any_kind_need_no_label():
-    assert not pods("{gpu: 2}")[MEASURE].node_selector.labels
-    assert expected(Target.KFP, "{gpu: 2}") == "gpu:2"
-
-
 def test_gpus_on_vertex_are_type_and_count():
     text = "{gpu: 'l4:4', image: a/b:1}"
     found = containers(Target.VERTEX, text)
@@ -225,11 +214,6 @@ def test_gpus_on_vertex_are_type_and_count():
 def test_a_step_that_measures_on_a_slice_expects_its_devices():
     assert expected(Target.KFP, "{tpu: ['v5e:2x4']}") == "tpu:v5e:8"
     assert expected(Target.KFP, "{tpu: ['v7x:2x2x1']}") == "tpu:v7x:8"
-
-
-def test_a_step_without_accelerators_expects_nothing():
-    assert expected(Target.KFP, "{cpu: '8'}") is None
-    assert expected(Target.LOCAL, "{}") is None
 
 
 def test_the_hosts_of_a_jobset_are_queued_in_place_of_the_step_that_launches_them():

@@ -1,7 +1,6 @@
 """Arguments of containers; tests/images/test_containers.py runs them."""
 
 import io
-import os
 
 import pytest
 
@@ -14,7 +13,6 @@ from orbax_bench_core.execute import LOCK_FILE
 from orbax_bench_pipelines.definitions import find_pipeline
 from orbax_bench_pipelines.targets import Placement, Target, read_settings
 from orbax_bench_pipelines.targets.docker import (
-    handed_on,
     images_of,
     run_in_docker,
     shared_paths,
@@ -28,12 +26,6 @@ def test_steps_take_the_lock_of_this_machine(tmp_path):
     shared = shared_paths({"output_directory": str(tmp_path)})
     assert shared[LOCK_FILE] is True
     assert shared[tmp_path] is True
-
-
-def test_what_changes_a_benchmark_is_handed_on():
-    environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x", "HOME": "/root", "PATH": "/bin"}
-    here = {"ORBAX_BENCH_NODE": os.uname().nodename}
-    assert handed_on(environment) == {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--x"} | here
 
 
 def test_the_images_of_a_pipeline_are_each_named_once():

@@ -28,12 +28,6 @@ def test_a_file_and_changes_say_the_same(tmp_path):
     assert read_settings(str(file), {}) == read_settings(None, read_changes(changes))
 
 
-def test_a_number_of_another_kind_is_refused_as_it_was_given():
-    with pytest.raises(UserError) as error:
-        read_settings(None, read_changes(["timeout_s=1.5"]))
-    assert str(error.value) == "--set timeout_s: expected a whole number, got '1.5'"
-
-
 def test_a_key_of_a_file_is_unset_by_null(tmp_path):
     file = tmp_path / "settings.yaml"
     file.write_text("retries: 3\nspot: true\n")
@@ -80,35 +74,22 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
     ("flags", "expected"),
     [
         ({"tpu": ["v9:2x2"]}, "--set tpu: unknown TPU type 'v9'"),
-        ({"labels": "team"}, "--set labels: expected"),
         (
             {"tolerations": {"key": "a", "effect": "Never"}},
             "--set tolerations.effect: expected 'NoSchedule'",
         ),
-        ({"pvc": "claim"}, "--set pvc: expected"),
         ({"pvc": {"name": "a", "path": "/"}}, "--set pvc.path: expected a folder such as"),
         ({"cpu": "many"}, "--set cpu: expected CPUs, such as 8 or 500m, got 'many'"),
         ({"memory": "64GB"}, "--set memory: expected bytes, such as 64Gi, got '64GB'"),
-        ({"parallelism": -1}, "--set parallelism: expected greater than or equal to 0, got -1"),
         (
             {"steps": {"agregate": {"cpu": "4"}}},
             "--set steps: there is no step 'agregate'; did you mean 'aggre",
-        ),
-        ({"steps": {"aggregate": "4"}}, "--set steps.aggregate: expected"),
-        (
-            {"steps": {"aggregate": {"cpus": "4"}}},
-            "--set steps.aggregate.cpus: unknown key; did you mean 'cpu'",
-        ),
-        (
-            {"steps": {"aggregate": {"cpu": "many"}}},
-            "--set steps.aggregate.cpu: expected CPUs, such as 8",
         ),
         (
             {"steps": {"run-sweep-point": {"cpu": "4"}}},
             "--set steps: CPUs and memory of run-sweep-point are the settings",
         ),
         ({"secrets": {"name": "s"}}, "--set secrets: a secret has key and variable, or path"),
-        ({"secrets": {"name": "s", "path": "s"}}, "--set secrets.path: expected a folder such as"),
         (
             {"secrets": {"name": "s", "key": "k", "variable": "1X"}},
             "--set secrets.variable: expected the name of a variable, got '1X'",
@@ -124,7 +105,6 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
             {"gpu": "h100"},
             "--set gpu: GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got 'h100'",
         ),
-        ({"timeout_s": 0}, "--set timeout_s: expected greater than 0"),
         ({"queue": "My Queue"}, "--set queue: expected a name of Kubernetes"),
     ],
 )
@@ -136,8 +116,6 @@ def test_a_wrong_flag_is_named(flags, expected):
     "image",
     [
         "orbax-bench",
-        "orbax-bench:0.1.0",
-        "europe-docker.pkg.dev/p/r/orbax-bench:0.1.0",
         "localhost:5000/orbax-bench:dev",
         "a/b@sha256:" + "0" * 64,
         "a/b:1@sha256:" + "0" * 64,
@@ -150,11 +128,6 @@ def test_an_image_reference_is_taken(image):
 @pytest.mark.parametrize("image", ["A/B:1", "a b", "a/b:", "", "-a", "a/b@sha256:12"])
 def test_what_is_no_image_reference_is_refused(image):
     assert "is not an image reference" in refusal(image=image)
-
-
-@pytest.mark.parametrize("image", ["sha256:" + "0" * 64, "0" * 64])
-def test_an_image_id_is_refused(image):
-    assert "is an image id, which cannot be pulled" in refusal(image=image)
 
 
 def test_a_missing_file_is_told(tmp_path):
