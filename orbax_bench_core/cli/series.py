@@ -73,7 +73,7 @@ class BisectRun:
         search = self._search(found)
         page = write_answer(self._root, BISECT, search)
         self._progress("")
-        self._say(BISECT.document(search, str(self._root)))
+        self._say(BISECT.parts.document(search, str(self._root)))
         self._say(f"Report: {page}")
         return exit_code(search.outcome)
 

@@ -109,9 +109,9 @@ def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusi
         raise NothingFound(*nothing.problems) from None
     return Conclusion(
         outcome=found.outcome.lacking(publish(run).outcome.incomplete),
-        lines=(answer.headline(found).said,),
+        lines=(answer.parts.headline(found).said,),
         answer=found,
-        document=answer.document(found, str(run.root)),
+        document=answer.parts.document(found, str(run.root)),
         page=f"{run.root}/{answer.page}",
     )
 

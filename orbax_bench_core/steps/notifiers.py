@@ -6,7 +6,6 @@ import contextlib
 import contextvars
 import dataclasses
 import datetime
-import itertools
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
@@ -196,19 +195,19 @@ class Notifiers:
 
     def renew_site(self, directory: str) -> None:
         """Writes the morning page again, where one was asked for or is there."""
-        from orbax_bench_core.exports.site import has_site, renew_site, write_site
+        from orbax_bench_core.exports.site_folder import has_site
 
         with _warned("the page of past runs cannot be written again"):
-            if self.site:
-                if has_site(_path(self.site)):
-                    renew_site(_path(self.site))
-                else:
-                    write_site([self.site], self.site)
-                return
-            for folder in itertools.islice(_path(directory).parents, 2):
-                if has_site(folder):
-                    renew_site(folder)
-                    return
+            near = [_path(self.site)] if self.site else _path(directory).parents[:2]
+            folder = next(filter(has_site, near), None)
+            if folder is not None:
+                from orbax_bench_core.exports.site import renew_site
+
+                renew_site(folder)
+            elif self.site:
+                from orbax_bench_core.exports.site import write_site
+
+                write_site([self.site], self.site)
 
     def _notify(self, webhook: Webhook, news: News, *, named: bool, begun: bool) -> None:
         """Posts news, with the name and the run that the run directory knows."""

@@ -21,15 +21,14 @@ from orbax_bench_core.analysis.summary import (
     summarize,
     summary_document,
 )
-from orbax_bench_core.analysis.verdicts import VerdictReport
 from orbax_bench_core.answers import Answer, Found
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.exports.tensorboard import EventFiles
 
 _WRITERS: Final = ("scipy.special", "pyarrow.parquet", "pandas")
@@ -187,11 +186,11 @@ def _medians(summary: RunSummary) -> dict[str, float]:
 
 def _answers(run: RunDirectory) -> dict[str, pages.Document]:
     """Returns what a report shows of the answers of a run, by name: the choice of options first."""
-    found = dict[str, pages.Document]()
+    found, names = dict[str, pages.Document](), set(files.names_in(run.root))
     for each in sorted(answers.ANSWERS, key=lambda each: not each.in_report):
-        if each.linked and (said := each.read(run)) is not None:
+        if each.linked and each.file in names and (said := each.read(run)) is not None:
             name = each.name.replace("_", " ").capitalize()
-            found[name] = each.document(said, str(run.root))
+            found[name] = each.parts.document(said, str(run.root))
     return found
 
 
@@ -208,6 +207,8 @@ def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> rec
 
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` and `junit.xml`."""
+    from orbax_bench_core.exports.ci import junit_xml
+
     page = write_answer(run.root, answers.VERDICTS, verdicts)
     files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
@@ -224,8 +225,8 @@ def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> 
     Raises:
         UserError: The records hold no answer to it.
     """
-    assert answer.answer is not None, f"{answer.name} is made from several runs"
-    found = answer.answer(records.Run(run), **options)
+    assert answer.parts.answer is not None, f"{answer.name} is made from several runs"
+    found = answer.parts.answer(records.Run(run), **options)
     write_answer(run.root, answer, found)
     ManifestWriter(run).note_conclusion(answer.file)
     return found
@@ -234,7 +235,7 @@ def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> 
 def write_answer(root: files.AnyPath, answer: Answer[Found], found: Found) -> files.AnyPath:
     """Writes an answer as data, as Markdown and as a page, and returns the page."""
     files.write_atomically(root / answer.file, found.model_dump_json(indent=1).encode())
-    return _write_pages(root, answer.name, answer.document(found, str(root)))
+    return _write_pages(root, answer.name, answer.parts.document(found, str(root)))
 
 
 def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> files.AnyPath:
