@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.baselines import store
+from orbax_bench_core.baselines import captures, store
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import UserError, command, did_you_mean
@@ -18,7 +18,7 @@ class Captured:
     """Result of a capture."""
 
     revision: str  # what it is filed under
-    capture: store.Capture | None  # the capture; None when no point could be captured
+    capture: captures.Capture | None  # the capture; None when no point could be captured
     left_out: dict[str, str]  # why a point was left out, by its name
     # files among the records that are no records of the run, a line each
     strays: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ def capture_run(
         raise UserError(_without_a_name(str(run.root), code))
     capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
-        store.Baseline(
+        captures.Baseline(
             point_id=point_id,
             commit=_code(records).revision,
             captured_at=capture.captured_at,
@@ -104,18 +104,18 @@ def _describe(
     arm: Arm | None,
     revision: str,
     code: Source,
-) -> store.Capture:
+) -> captures.Capture:
     now = datetime.datetime.now(datetime.UTC)
     points = [
-        store.CapturedPoint(
+        captures.CapturedPoint(
             point_id=point_id,
             point=records[0].point_name,
             repeats=len({record.repeat for record in records}),
         )
         for point_id, records in found.items()
     ]
-    return store.Capture(
-        id=store.capture_id(
+    return captures.Capture(
+        id=captures.capture_id(
             info.created_at, (record for records in found.values() for record in records)
         ),
         revision=revision,
@@ -150,13 +150,13 @@ def _code(records: Iterable[Record]) -> Source:
 class Promoted:
     """Result of a promotion."""
 
-    promotion: store.Promotion
+    promotion: captures.Promotion
     # reference of the capture that was each point's baseline before it, by point id; None for a
     # point that had none
     replaced: dict[str, str | None]
     # another promotion of the same moment that has the last word on some of the points; None when
     # this one has it
-    overtaken: store.Promotion | None
+    overtaken: captures.Promotion | None
 
 
 def promote_capture(
@@ -235,7 +235,7 @@ def publish_run(
     promote: bool,
     revision: str | None,
     force: bool = False,
-) -> tuple[store.Capture, str]:
+) -> tuple[captures.Capture, str]:
     """Captures a run and, if asked, makes it the baseline of its points."""
     side = next((known for known in ARMS if known == arm), None)
     if side is None:

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.baselines.store import Capture, Registry, registry_path
+from orbax_bench_core.baselines.captures import Capture
+from orbax_bench_core.baselines.store import Registry, registry_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, matching, place

@@ -10,7 +10,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from orbax_bench_core.analysis.summary import summarize
-from orbax_bench_core.exports.tensorboard import cards
+from orbax_bench_core.exports.tensorboard import hparams
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import ErrorInfo, repeats_of
 from tests.support.repeats import series_of
@@ -185,7 +185,7 @@ def rows(make_point):
 
     def make(*options, **fields):
         points = [make_point(options=one, **fields) for one in options]
-        return list(cards.columns(map(series_of, points)).values())
+        return list(hparams.columns(map(series_of, points)).values())
 
     return make
 
@@ -220,6 +220,8 @@ def test_columns_in_which_points_differ_are_declared_so(make_point):
     points = [
         make_point(options={"same": 1, "swept": v, "some": s}) for v, s in ((1, 1), (2, None))
     ]
-    infos = cards.experiment("a suite", 5.0, cards.columns(map(series_of, points)), {}).hparam_infos
+    infos = hparams.experiment(
+        "a suite", 5.0, hparams.columns(map(series_of, points)), {}
+    ).hparam_infos
     found = {info.name: info for info in infos}
     assert [found[name].differs for name in ("same", "swept", "some")] == [False, True, True]
