@@ -85,7 +85,9 @@ class Registry:
             files.sweep_once(str(used))  # where all is there already, nothing is written
         if not file.exists():
             for baseline in baselines:
-                self._write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+                path = folder / capture.id / f"{baseline.point_id}.json"
+                with self._writing(path):
+                    files.write_atomically(path, baseline.model_dump_json(indent=1).encode())
             if self._create(file, capture):
                 return capture
         return read_capture(file)
@@ -123,10 +125,6 @@ class Registry:
         if self._create(self.root / _PROMOTIONS / name, promotion):
             return promotion
         return next(found for found in self.promotions() if found.id == promotion.id)
-
-    def _write(self, path: files.AnyPath, content: files.ResultModel) -> None:
-        with self._writing(path):
-            files.write_atomically(path, content.model_dump_json(indent=1).encode())
 
     def _create(self, path: files.AnyPath, content: files.ResultModel) -> bool:
         """Writes a file unless it is there, and returns whether it was not."""

@@ -256,7 +256,7 @@ def compare(
     from orbax_bench_core.steps import Notifiers
 
     notifiers, directory = Notifiers.of(notify, junit), candidate or baseline
-    with notifiers.on_failure(None, directory):
+    with notifiers.on_failure(directory):
         found = with_acceptance(compare_stored(baseline, candidate, rule or ()), directory)
     console = terminal.new_console()
     document = verdicts_document(found, candidate or baseline)

@@ -7,7 +7,7 @@ import contextvars
 import dataclasses
 import datetime
 import os
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.errors import UserError
@@ -19,7 +19,8 @@ from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.exports.notifications import News, Webhook
+    from orbax_bench_core.exports.news import News
+    from orbax_bench_core.exports.notifications import Webhook
 
 # What is told is imported where it is told: a command that measures starts its workers before.
 
@@ -120,7 +121,9 @@ class Notifiers:
 
     def accepted(self, suite: str, directory: str) -> None:
         """Notes that a regression is known, so that the webhook hears of it when it grows."""
-        from orbax_bench_core.exports.notifications import News, note_accepted, state_file
+        from orbax_bench_core.exports.last_states import state_file
+        from orbax_bench_core.exports.news import News
+        from orbax_bench_core.exports.notifications import note_accepted
 
         folder = _path(self.states) if self.states else _path(directory).parent
         if state_file(folder, suite).exists():  # of others nobody is told
@@ -159,7 +162,7 @@ class Notifiers:
         told = _TOLD.get(set())
         if self.webhook is not None and (directory, state) not in told:
             told.add((directory, state))
-            from orbax_bench_core.exports.notifications import News
+            from orbax_bench_core.exports.news import News
 
             news = News(
                 suite=suite or "a suite that cannot be read",
@@ -176,11 +179,16 @@ class Notifiers:
 
     @contextlib.contextmanager
     def on_failure(
-        self, suite: str | None, directory: str, *, refusal: type[Exception] = UserError
+        self,
+        directory: str,
+        suite: Callable[[], str | None] = lambda: None,
+        *,
+        refusal: type[Exception] = UserError,
     ) -> Iterator[None]:
         """Tells of the exception that ends a block, and lets it go on.
 
-        After a UserError, or a `refusal`, nothing was measured.
+        After a UserError, or a `refusal`, nothing was measured. `suite` finds the name of the
+        suite, for a message.
         """
         try:
             yield
@@ -188,9 +196,9 @@ class Notifiers:
             if isinstance(failure, (UserError, refusal)):
                 # Nothing was measured, and looking for a page of past runs in a bucket that
                 # cannot be reached, or not by this user, takes half a minute.
-                self.failed(suite, directory, str(failure), renews=False, begun=False)
+                self.failed(suite(), directory, str(failure), renews=False, begun=False)
             else:  # what an author's code raised may say anything
-                self.failed(suite, directory, f"{type(failure).__name__}: {failure}")
+                self.failed(suite(), directory, f"{type(failure).__name__}: {failure}")
             raise
 
     def renew_site(self, directory: str) -> None:

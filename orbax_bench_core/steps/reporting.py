@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import answers, files, limits, pages, records
-from orbax_bench_core.analysis.best import Best, Observer, best_of
+from orbax_bench_core.analysis.best import Observer, best_of
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -94,7 +94,11 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
     records.clear_abandoned(directory, run.info.expansion.points)
     info = settle(run, lacking)
-    _publish_best(directory, best_of(info, observer))
+    best, path = best_of(info, observer), root / answers.BEST.file
+    if best.cases:
+        files.write_atomically(path, best.model_dump_json(indent=1).encode())
+    else:  # there is nothing to choose
+        path.unlink(missing_ok=True)
     _write_pages(root, "report", report_of(directory, summary))
     manifest.note_report()
     return summary
@@ -105,23 +109,21 @@ def report_of(
 ) -> pages.Document:
     """Returns the report of a run that was published; with `metrics` it has every metric."""
     run = records.Run(directory)
+    said = (*run.info.expansion.notes, *(retries.words for retries in read_retries(directory)))
+    expansion = run.info.expansion.model_copy(update={"notes": said})
+    there = {path.name for path in directory.root.iterdir()} | _ALWAYS
+    if run.info.paired:  # they are written after this report
+        there.add("verdicts.html")
     return summary_document(
-        _with_retries(run.info, directory),
+        run.info.model_copy(update={"expansion": expansion}),
         summary,
         str(directory.root),
         example=next(run.records(), None),
         extra=limits_of(directory, run.info, summary),
         answers=_answers(directory),
-        files=_beside(directory, run.info),
+        files={name: what for name, what in _FILES.items() if name in there},
         metrics=metrics,
     )
-
-
-def _with_retries(info: records.RunInfo, directory: records.RunDirectory) -> records.RunInfo:
-    """Returns the content of `run.json`, with a note for each step that was tried again."""
-    notes = (*info.expansion.notes, *(retries.words for retries in read_retries(directory)))
-    expansion = info.expansion.model_copy(update={"notes": notes})
-    return info.model_copy(update={"expansion": expansion})
 
 
 def _publish_tables(
@@ -153,35 +155,12 @@ def _publish_tables(
         table.end()
     event_files.end()
     summary = dataclasses.replace(summary, left_out=run.directory.strays)
-    files.write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    return summary, lacking
-
-
-def _publish_best(run: RunDirectory, best: Best) -> None:
-    """Writes `best.json` where there is anything to choose."""
-    path = run.root / answers.BEST.file
-    if best.cases:
-        files.write_atomically(path, best.model_dump_json(indent=1).encode())
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _beside(directory: records.RunDirectory, info: records.RunInfo) -> dict[str, str]:
-    """Returns the files beside a report that it links to, those too that are written after it."""
-    there = {path.name for path in directory.root.iterdir()} | _ALWAYS
-    if info.paired:
-        there.add("verdicts.html")
-    return {name: what for name, what in _FILES.items() if name in there}
-
-
-def _medians(summary: RunSummary) -> dict[str, float]:
-    """Returns the median seconds of each operation, by names that tell points apart."""
-    return {
-        f"{operation.time.point} {operation.time.point_id} {operation.time.operation} s": (
-            operation.time.median
-        )
-        for operation in summary.operations
+    medians = {
+        f"{time.point} {time.point_id} {time.operation} s": time.median
+        for time in (operation.time for operation in summary.operations)
     }
+    files.write_atomically(root / METRICS, json.dumps(medians, indent=1).encode())
+    return summary, lacking
 
 
 def _answers(run: RunDirectory) -> dict[str, pages.Document]:

@@ -31,6 +31,7 @@ from orbax_bench_core.plan import (
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.experiments import Experiment, perform
 from orbax_bench_core.steps.pipeline import outputs
+from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.point import say
 from orbax_bench_core.steps.soaking import Drills, SoakGoal, Soaking
 from orbax_bench_core.steps.sweeping import study
@@ -38,7 +39,7 @@ from orbax_bench_core.steps.sweeping import study
 _GIB: Final = 2**30
 
 
-@outputs.tried_again
+@tried_again
 def best(
     output_directory: str,
     *,
@@ -83,7 +84,7 @@ def best(
     return outputs.Outputs(value=ids, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def inspect_checkpoint(
     checkpoint: str,
     *,
@@ -131,7 +132,7 @@ def inspect_checkpoint(
     return outputs.Outputs(value=list(found.problems), named=named)
 
 
-@outputs.tried_again
+@tried_again
 def plan_save(
     source: str,
     *,
@@ -212,7 +213,7 @@ def _storage_options(text: str) -> dict[str, Any]:
     return {name: getattr(taken, name) for name in given}
 
 
-@outputs.tried_again
+@tried_again
 def calibrate(
     runs: Sequence[str], *, passport: str, report: str, save: str = ""
 ) -> outputs.Outputs[None]:
@@ -249,7 +250,7 @@ def calibrate(
     return outputs.Outputs(value=None, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def study_async(output_directory: str) -> outputs.Outputs[None]:
     """Compare blocking saves with saves in the background, for each size in a run.
 
@@ -277,7 +278,7 @@ def study_async(output_directory: str) -> outputs.Outputs[None]:
     return outputs.Outputs(value=None, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def soak(
     suite: str,
     output_directory: str,
@@ -316,7 +317,7 @@ def soak(
     return outputs.Outputs(value=word, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def recovery(
     suite: str,
     output_directory: str,

@@ -9,7 +9,8 @@ from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, tried_again
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
+from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.planning import ensure_checkpoint, plan, points_in
 from orbax_bench_core.steps.point import BatchOutcome, launch_batch, point_hosts, run_batch
 
