@@ -168,8 +168,12 @@ def promote_capture(
     force: bool = False,
 ) -> Promoted:
     """Makes a capture the baseline of its points, unless the last promotion says so already."""
+    log = registry.promotions()
     if name == PREVIOUS:
-        chosen = _previous(registry)
+        if not log:
+            raise UserError("nothing was promoted yet, so there is no previous baseline")
+        before = store.state_after(log[:-1])
+        chosen = {point_id: before.get(point_id) for point_id in log[-1].points}
     else:
         capture = find_capture(registry.captures(), name)
         if capture.revision == UNKNOWN:
@@ -183,7 +187,6 @@ def promote_capture(
         chosen = {point.point_id: capture.reference for point in capture.points}
     if points:
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
-    log = registry.promotions()
     # What the last one says already is not promoted again, so that `previous` still undoes it.
     standing = log[-1] if log and log[-1].points == chosen else None
     promotion = standing or registry.promote(chosen, note=note)
@@ -205,15 +208,6 @@ def _without_a_name(what: str, code: Source) -> str:
         f"nobody could tell what later runs are compared with; give it a name: `{named}`, or "
         "`revision` of the step publish-baseline and of the pipeline regression"
     )
-
-
-def _previous(registry: store.Registry) -> dict[str, str | None]:
-    """Returns the noted baselines that the last promotion replaced."""
-    log = registry.promotions()
-    if not log:
-        raise UserError("nothing was promoted yet, so there is no previous baseline")
-    before = store.state_after(log[:-1])
-    return {point_id: before.get(point_id) for point_id in log[-1].points}
 
 
 def _named(points: Sequence[str], known: Sequence[str]) -> list[str]:

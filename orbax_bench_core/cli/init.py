@@ -51,7 +51,7 @@ class SubjectFlags:
     ] = False
 
     def subject(self) -> Subject:
-        """Returns what was named; nothing of it for made-up arrays."""
+        """Returns the subject that was named; an empty one for made-up arrays."""
         from orbax_bench_core.suite_files import Subject
 
         return Subject(

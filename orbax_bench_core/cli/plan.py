@@ -208,7 +208,7 @@ class JobFlags:
     devices: Annotated[int | None, typer.Option(min=1, help="Accelerators of the job.")] = None
 
     def given(self) -> dict[str, Any]:
-        """Returns what was given, durations in seconds, by the names that `job_of` takes."""
+        """Returns the values given, durations in seconds, by the names that `job_of` takes."""
         from orbax_bench_core.plan.goodput import seconds_of
 
         durations = {

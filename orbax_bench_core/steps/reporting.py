@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import importlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
-
-import pydantic
 
 from orbax_bench_core import answers, files, limits, pages, records
 from orbax_bench_core.analysis.best import Observer, best_of
@@ -25,6 +22,7 @@ from orbax_bench_core.answers import Answer, Found
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.retries import read_retries
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
@@ -223,45 +221,3 @@ def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> fi
     files.write_atomically(root / f"{name}.md", pages.to_markdown(document).encode())
     files.write_atomically(page, pages.to_html(document).encode())
     return page
-
-
-_FOLDER: Final = "retries"
-
-
-class StepRetries(files.ResultModel):
-    """A step that was tried again, for reasons that pass by themselves."""
-
-    version: Literal[1] = 1  # version of this layout
-    step: str
-    at: datetime.datetime  # when its last try began, UTC
-    reasons: tuple[str, ...]  # why each try but the last one ended
-    succeeded: bool  # whether the last one ended well
-
-    @property
-    def words(self) -> str:
-        """What happened, in a sentence."""
-        times = len(self.reasons)
-        how = "and went on" if self.succeeded else "without success"
-        return (
-            f"{self.step} was tried again {'once' if times == 1 else f'{times} times'} {how}, "
-            f"last at {self.at:%Y-%m-%d %H:%M} UTC: {'; '.join(dict.fromkeys(self.reasons))}"
-        )
-
-
-def note_retries(run: RunDirectory, retries: StepRetries) -> None:
-    """Writes which step was tried again, in a file of its own."""
-    data = retries.model_dump_json(indent=1).encode()
-    files.write_atomically(
-        run.root / _FOLDER / f"{retries.step}-{files.digest(data)[:12]}.json", data
-    )
-
-
-def read_retries(run: RunDirectory) -> list[StepRetries]:
-    """Returns the steps that were tried again, in the order of time."""
-    found = []
-    for path in files.matching(run.root, f"{_FOLDER}/*.json"):
-        try:
-            found.append(StepRetries.model_validate_json(files.read_at_most(path)))
-        except (OSError, ImportError, UserError, pydantic.ValidationError):
-            continue  # a report says what it can
-    return sorted(found, key=lambda one: one.at)

@@ -27,4 +27,4 @@ from orbax_bench_core.steps.pipeline.measurement import generate_checkpoint as g
 from orbax_bench_core.steps.pipeline.measurement import plan_sweep as plan_sweep
 from orbax_bench_core.steps.pipeline.measurement import run_sweep_point as run_sweep_point
 from orbax_bench_core.steps.pipeline.outputs import Outputs as Outputs
-from orbax_bench_core.steps.pipeline.retrying import note_retried as note_retried
+from orbax_bench_core.steps.retries import note_retried as note_retried

@@ -40,7 +40,8 @@ from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.planning import check_modules
 from orbax_bench_core.steps.point import SAID
-from orbax_bench_core.steps.reporting import publish, publish_verdicts, read_retries
+from orbax_bench_core.steps.reporting import publish, publish_verdicts
+from orbax_bench_core.steps.retries import read_retries
 from orbax_bench_core.sweep import Pair, expand
 
 _SHOWN: Final = 20

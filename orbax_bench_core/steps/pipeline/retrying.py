@@ -1,7 +1,5 @@
 """Another try of a step of a pipeline, after trouble that passes by itself."""
 
-import contextlib
-import datetime
 import errno
 import functools
 import inspect
@@ -10,12 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
-from orbax_bench_core.errors import UserError, may_pass, presentable
+from orbax_bench_core.errors import may_pass, presentable
 from orbax_bench_core.execute import detect_cluster
-from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.notifiers import Notifiers
 from orbax_bench_core.steps.point import SAID
-from orbax_bench_core.steps.reporting import StepRetries, note_retries
+from orbax_bench_core.steps.retries import note_retried
 from orbax_bench_core.steps.room import NoRoom
 
 Given = ParamSpec("Given")
@@ -84,13 +81,3 @@ def _passing(error: BaseException) -> str:
             return "there may be room again"
         beneath = beneath.__cause__ or beneath.__context__
     return ""
-
-
-def note_retried(step: str, place: str, reasons: list[str], *, succeeded: bool) -> None:
-    """Keeps what was tried again where there is a run."""
-    now = datetime.datetime.now(datetime.UTC)
-    noted = StepRetries(step=step, at=now, reasons=tuple(reasons), succeeded=succeeded)
-    with contextlib.suppress(OSError, ImportError, UserError):
-        run = RunDirectory(place)
-        if run.exists():
-            note_retries(run, noted)
