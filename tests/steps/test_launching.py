@@ -9,8 +9,9 @@ from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import LONGEST_NAME, PLACES, Place, job_name
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import PointFailed, RunSettings, plan, point_hosts
-from orbax_bench_core.steps.point import PointHosts, launch_batch
+from orbax_bench_core.steps import PointFailed, RunSettings, plan
+from orbax_bench_core.steps.pipeline import run_sweep_point
+from orbax_bench_core.steps.point import launch_batch
 from tests.support.command_lines import parse
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
@@ -76,14 +77,14 @@ def launched(point, out, **hosts):
     hosts = {"launcher": "told", **hosts}
     with contextlib.suppress(NoRecord):
         try:
-            launch_batch(point.split(), out, hosts=PointHosts(**hosts), settings=RunSettings())
+            launch_batch(point.split(), out, settings=RunSettings(), **hosts)
         except PointFailed as failure:
             raise (NoRecord if "no record" in str(failure) else PointFailed)(failure) from None
 
 
 def test_hosts_run_the_step_of_that_point_in_the_image_of_this_one(told, point):
     one, out = point(processes=4)
-    launched(one, out, settings=["queue=q", 'node_selector={"pool": "b"}'])
+    launched(one, out, launcher_settings=["queue=q", 'node_selector={"pool": "b"}'])
     [(launch, settings)] = told.launches
     info = RunDirectory(out).read_info()
     [entry] = info.expansion.points
@@ -110,7 +111,7 @@ def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
         launch_batch(
             [one],
             out,
-            hosts=PointHosts(launcher="told"),
+            launcher="told",
             settings=RunSettings(keep_data=True, hlo_dump=True),
             limits=False,
             strict=True,
@@ -161,12 +162,11 @@ def test_a_launcher_that_there_is_not_is_refused(point):
 def test_hosts_elsewhere_cannot_reach_a_folder_of_this_machine(point):
     settings = ["project=p", "location=l", "machine_type=n2-standard-8"]
     with pytest.raises(UserError, match=r"the run directory .* is a folder of this machine"):
-        launched(*point(), launcher="vertex", settings=settings)
+        launched(*point(), launcher="vertex", launcher_settings=settings)
 
 
 def test_a_step_without_a_launcher_starts_no_hosts():
-    assert point_hosts("") is None
     with pytest.raises(UserError, match="the slice v5e:4x8: name the launcher that it is for"):
-        point_hosts("", "v5e:4x8")
+        run_sweep_point(["id"], "out", tpu="v5e:4x8")
     with pytest.raises(UserError, match="queue=q: name the launcher"):
-        point_hosts("", settings=["queue=q"])
+        run_sweep_point(["id"], "out", launcher_settings=["queue=q"])

@@ -12,7 +12,7 @@ from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.planning import ensure_checkpoint, plan, points_in
-from orbax_bench_core.steps.point import BatchOutcome, launch_batch, point_hosts, run_batch
+from orbax_bench_core.steps.point import BatchOutcome, launch_batch, run_batch
 
 
 @tried_again
@@ -142,9 +142,19 @@ def run_sweep_point(
         PointFailed: A repeat failed and `strict` is set, or hosts did not come to their end.
     """
     measure: Callable[..., BatchOutcome] = functools.partial(run_batch, host_wait_s=host_wait_s)
-    hosts = point_hosts(launcher, tpu, slices, launcher_settings, noted)
-    if hosts is not None:
-        measure = functools.partial(launch_batch, hosts=hosts, expect=expect)
+    if launcher:
+        measure = functools.partial(
+            launch_batch,
+            launcher=launcher,
+            tpu=tpu,
+            slices=slices,
+            launcher_settings=launcher_settings or (),
+            noted=noted,
+            expect=expect,
+        )
+    elif tpu or launcher_settings:
+        given_for = f"the slice {tpu}" if tpu else ", ".join(launcher_settings or ())
+        raise UserError(f"{given_for}: name the launcher that it is for, such as jobset or vertex")
     given = [point for text in points for point in points_in(text)]
     if not given:
         raise UserError("there is no point to measure: give ids, as plan-sweep returned them")
