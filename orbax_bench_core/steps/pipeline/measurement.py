@@ -166,15 +166,19 @@ def run_sweep_point(
     outcome = measure(
         given, output_directory, settings=how, limits=measure_limits, strict=strict, lock=lock
     )
-    failed = outcome.failures
+    return _outputs_of(RunDirectory(output_directory), outcome)
+
+
+def _outputs_of(run: RunDirectory, outcome: BatchOutcome) -> Outputs[list[str]]:
+    """Writes the file of a batch, with the digest of the records of each of its points."""
+    ids, failed = list(outcome.records), outcome.failures
     status = "failed" if failed else "passed"
-    run, ids = RunDirectory(output_directory), list(outcome.records)
     place = str(run.root / lineage.name_batch(run, batch_name(ids), ids, status))
-    of_batch = lineage.artifact_metadata(
+    metadata = lineage.artifact_metadata(
         "records", run, digest=lineage.file_digest(place), path=place
     )
-    written = StepOutput(
-        metadata=of_batch | {"status": status, "points": str(len(ids))}, place=place, copied=True
+    metadata |= {"status": status, "points": str(len(ids))}
+    return Outputs(
+        value=["failed" if point_id in failed else "passed" for point_id in ids],
+        named={"records": StepOutput(metadata=metadata, place=place, copied=True)},
     )
-    statuses = ["failed" if point_id in failed else "passed" for point_id in ids]
-    return Outputs(value=statuses, named={"records": written})
