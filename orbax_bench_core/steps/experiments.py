@@ -101,7 +101,7 @@ def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusi
     except UserError as nothing:
         raise NothingFound(*nothing.problems) from None
     return Conclusion(
-        outcome=found.outcome.lacking(publish(run).outcome.incomplete),
+        outcome=found.outcome.lacking(publish(run).summary.outcome.incomplete),
         lines=(answer.parts.headline(found).said,),
         answer=found,
         document=answer.parts.document(found, str(run.root)),

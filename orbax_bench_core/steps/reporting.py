@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from orbax_bench_core import answers, files, limits, pages, records
 from orbax_bench_core.analysis.best import Observer, best_of
@@ -76,7 +76,14 @@ def load_writers() -> None:
             importlib.import_module(name)
 
 
-def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummary:
+class Report(NamedTuple):
+    """A report that was written: what it is made from, and what it shows."""
+
+    summary: RunSummary
+    document: pages.Document
+
+
+def publish(directory: records.RunDirectory, *, deep: bool = False) -> Report:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
     The tables are `samples.parquet`, `summary.csv`, `metrics.json` and, of a sweep, `best.json`,
@@ -97,9 +104,10 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
         files.write_atomically(path, best.model_dump_json(indent=1).encode())
     else:  # there is nothing to choose
         path.unlink(missing_ok=True)
-    _write_pages(root, "report", report_of(directory, summary))
+    document = report_of(directory, summary)
+    _write_pages(root, "report", document)
     manifest.note_report()
-    return summary
+    return Report(summary, document)
 
 
 def report_of(

@@ -68,13 +68,13 @@ class Sweep(Experiment):
         """Writes the reports, and shows the tables and what a comparison found."""
         from orbax_bench_core.steps.reporting import publish, publish_verdicts, report_of
 
-        summary, every = publish(run), self.metrics == "all" and self.compare is None
-        if every:  # of which `summary` keeps what reports show
+        (summary, document), page = publish(run), f"{run.root}/report.html"
+        if self.metrics == "all" and self.compare is None:
             from orbax_bench_core.analysis.summary import summarize
 
-            metrics = summarize(Run(run).repeats()).metrics
-            summary = dataclasses.replace(summary, metrics=metrics)
-        document, page = report_of(run, summary, metrics=every), f"{run.root}/report.html"
+            # Of the metrics, `summary` keeps what reports show.
+            every = dataclasses.replace(summary, metrics=summarize(Run(run).repeats()).metrics)
+            document = report_of(run, every, metrics=True)
         if self.compare is not None:  # the answer is the verdict; the report has the tables
             from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
 

@@ -73,7 +73,7 @@ def aggregate(output_directory: str) -> Outputs[list[str]]:
         UserError: There is no run here.
     """
     run = RunDirectory(output_directory)
-    found = publish(run)
+    found = publish(run).summary
     files = {"samples": lineage.SAMPLES, "summary": "report.md", "report": "report.html"}
     named = {kind: StepOutput.of_run(run, name, kind) for kind, name in files.items()}
     medians = read_json(run.root / lineage.METRICS)
