@@ -19,7 +19,7 @@ from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
-from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, file_digest
+from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.plan import (
     Speeds,
     StorageOptions,
@@ -75,10 +75,8 @@ def best(
         "best",
         best_document(found, output_directory),
         found,
-        run=RunDirectory(output_directory),
-        answer=answer,
-        summary=summary,
-        report=report,
+        (answer, summary, report),
+        RunDirectory(output_directory),
     )
     ids = [case.recommendation.point_id if case.recommendation else "" for case in found.cases]
     return outputs.Outputs(value=ids, named=named)
@@ -125,9 +123,7 @@ def inspect_checkpoint(
         "inspection",
         inspection_document(found),
         found.numbers(),
-        answer=answer,
-        summary=summary,
-        report=report,
+        (answer, summary, report),
     )
     return outputs.Outputs(value=list(found.problems), named=named)
 
@@ -186,9 +182,7 @@ def plan_save(
         "plan",
         plans_document(plans, found, source),
         [plan.numbers() for plan in plans],
-        answer=answer,
-        summary=summary,
-        report=report,
+        (answer, summary, report),
     )
     return outputs.Outputs(value=[line for plan in plans for line in plan.failures], named=named)
 
@@ -236,17 +230,13 @@ def calibrate(
     write_atomically(report, pages.to_markdown(noise.calibration_document(found)).encode())
     if save:
         noise.save(found.passport, save)
-    of_runs = {"runs": ",".join(filter(None, runs))}
+    of_runs = {"runs": ",".join(filter(None, runs))} | ({"path": save} if save else {})
     rate: dict[str, float] = {"tests": len(found.tests), "rejected": found.rejected}
     if found.tests:
         rate["reject rate"] = found.rejected / len(found.tests)
     named = {"rate": outputs.StepOutput(metadata=rate)}
-    for name, kind, place in (
-        ("passport", "passport", passport),
-        ("report", "calibration", report),
-    ):
-        of_file = artifact_metadata(kind, digest=file_digest(place), path=save or place)
-        named[name] = outputs.StepOutput(metadata=of_file | of_runs, place=place, copied=True)
+    named["passport"] = outputs.StepOutput.of_file("passport", passport, more=of_runs)
+    named["report"] = outputs.StepOutput.of_file("calibration", report, more=of_runs)
     return outputs.Outputs(value=None, named=named)
 
 

@@ -255,12 +255,7 @@ def _noted(
         lineage.note_ending(run)
     else:
         write_atomically(files["report"], contents["report"])
-    named = {}
-    for name, path in files.items():
-        digest = lineage.file_digest(str(path))
-        metadata = lineage.artifact_metadata(name, digest=digest, path=str(path)) | told
-        named[name] = StepOutput(metadata=metadata, place=str(path), copied=True)
-    return named
+    return {name: StepOutput.of_file(name, str(path), more=told) for name, path in files.items()}
 
 
 def _results(state: str, runs: Sequence[RunDirectory]) -> dict[str, StepOutput]:

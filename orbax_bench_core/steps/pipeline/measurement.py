@@ -174,11 +174,7 @@ def _outputs_of(run: RunDirectory, outcome: BatchOutcome) -> Outputs[list[str]]:
     ids, failed = list(outcome.records), outcome.failures
     status = "failed" if failed else "passed"
     place = str(run.root / lineage.name_batch(run, batch_name(ids), ids, status))
-    metadata = lineage.artifact_metadata(
-        "records", run, digest=lineage.file_digest(place), path=place
-    )
-    metadata |= {"status": status, "points": str(len(ids))}
-    return Outputs(
-        value=["failed" if point_id in failed else "passed" for point_id in ids],
-        named={"records": StepOutput(metadata=metadata, place=place, copied=True)},
-    )
+    more = {"status": status, "points": str(len(ids))}
+    written = StepOutput.of_file("records", place, run, more=more)
+    statuses = ["failed" if point_id in failed else "passed" for point_id in ids]
+    return Outputs(value=statuses, named={"records": written})

@@ -37,6 +37,19 @@ class StepOutput:
         metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
 
+    @classmethod
+    def of_file(
+        cls,
+        kind: str,
+        place: str,
+        run: RunDirectory | None = None,
+        *,
+        more: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Returns the output that is a file; `more` of what is known of it, such as its `path`."""
+        known = artifact_metadata(kind, run, digest=file_digest(place), path=place)
+        return cls(metadata=known | dict(more or {}), place=place, copied=True)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outputs(Generic[Value]):
@@ -69,13 +82,13 @@ def write_answer(
     kind: str,
     document: pages.Document,
     numbers: pydantic.BaseModel | Any,
-    *,
-    answer: str,
-    summary: str,
-    report: str,
+    places: tuple[str, str, str],
     run: RunDirectory | None = None,
 ) -> dict[str, StepOutput]:
-    """Writes an answer to files, and returns each as an output."""
+    """Writes an answer to files, and returns each as an output.
+
+    `places` are those of its data, of its Markdown and of its page; one that is empty is left out.
+    """
     as_markdown, as_page = pages.to_markdown(document), pages.to_html(document)
     as_json = (
         numbers.model_dump_json(indent=1)
@@ -83,20 +96,19 @@ def write_answer(
         else json.dumps(numbers, indent=1)
     )
     contents = (
-        ("answer", answer, kind, as_json),
-        ("summary", summary, f"{kind}-summary", as_markdown),
-        ("report", report, f"{kind}-report", as_page),
+        ("answer", kind, as_json),
+        ("summary", f"{kind}-summary", as_markdown),
+        ("report", f"{kind}-report", as_page),
     )
     named = {}
-    for name, place, what, content in contents:
+    for place, (name, what, content) in zip(places, contents, strict=True):
         if not place:
             continue
         try:
             write_atomically(epath.Path(place), content.encode())
         except OSError as error:
             raise UserError(f"{name}: cannot write {place}: {error}") from None
-        metadata = artifact_metadata(what, run, digest=file_digest(place), path=place)
-        named[name] = StepOutput(metadata=metadata, place=place, copied=True)
+        named[name] = StepOutput.of_file(what, place, run)
     return named
 
 
