@@ -115,7 +115,8 @@ class TellFailure:
         return done.returncode == Exit.OK
 
     def _announced(self, reason: str, context: Mapping[str, Any]) -> None:
-        from orbax_bench_core.exports.notifications import News, announce, webhook_at
+        from orbax_bench_core.exports.news import News
+        from orbax_bench_core.exports.notifications import announce, webhook_at
 
         address = self.environment.get(_NOTIFY) or os.environ.get(_NOTIFY, "")
         if not address:

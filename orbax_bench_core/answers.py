@@ -3,47 +3,60 @@
 A new answer is a package of `analysis`, a row here, and a page of the documentation.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis import async_study, recovery, releases, soak
-from orbax_bench_core.analysis.best import Best, best, best_document, best_line
-from orbax_bench_core.analysis.verdicts import (
-    VerdictReport,
-    headline,
-    judge_point,
-    judge_run,
-    verdicts_document,
-)
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel, names_in, read_json
 from orbax_bench_core.records import PointRecords, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry
 
+if TYPE_CHECKING:
+    from orbax_bench_core.analysis.async_study import AsyncStudy
+    from orbax_bench_core.analysis.best import Best
+    from orbax_bench_core.analysis.recovery import Recovery
+    from orbax_bench_core.analysis.releases import ReleaseSearch
+    from orbax_bench_core.analysis.soak import Soak
+    from orbax_bench_core.analysis.verdicts import VerdictReport
+
 Found = TypeVar("Found", bound=ResultModel)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer(Generic[Found]):
-    """One question that a run may answer: its data, its view, and where both lie."""
+class Parts(NamedTuple, Generic[Found]):
+    """What an answer is made of; its package is imported by the runs that have such an answer."""
 
-    name: str  # of its files: `<name>.json` has the data, `<name>.html` and `<name>.md` show them
-    shows: str  # what these show, for a list of files
     model: type[Found]  # of the data
     document: Callable[[Found, str], pages.Document]  # shows them; of a directory
     headline: Callable[[Found], pages.Callout]  # what was found, in a sentence
     # makes the data from the records of a run, with options of its own; None if it takes several
     answer: Callable[..., Found] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer(Generic[Found]):
+    """One question that a run may answer, and where its data and its view lie."""
+
+    name: str  # of its files: `<name>.json` has the data, `<name>.html` and `<name>.md` show them
+    shows: str  # what these show, for a list of files
+    load: Callable[[], Parts[Found]]  # imports its package
     more: tuple[str, ...] = ()  # further files and folders
     # whether the report of the run has all of it, rather than pages; it decides nothing then
     in_report: bool = False
     # whether data of an earlier version are made again, from the records
     remade: bool = False
     linked: bool = True  # whether the report says its headline, and where its page is
+
+    @functools.cached_property
+    def parts(self) -> Parts[Found]:
+        """Its model, its view, and how it is answered."""
+        return self.load()
 
     @property
     def file(self) -> str:
@@ -68,63 +81,77 @@ class Answer(Generic[Found]):
         """
         with contextlib.suppress(OSError, ValueError):
             if self.remade and read_json(run.root / self.file).get("schema_version") == 1:
-                assert self.answer is not None
-                return self.answer(Run(run))
-        return run.read_result(self.file, self.model)
+                assert self.parts.answer is not None
+                return self.parts.answer(Run(run))
+        return run.read_result(self.file, self.parts.model)
+
+
+def _verdicts() -> Parts[VerdictReport]:
+    from orbax_bench_core.analysis import verdicts as room
+
+    return Parts(
+        room.VerdictReport,
+        room.verdicts_document,
+        room.headline,
+        lambda run: room.judge_run(run.directory),
+    )
+
+
+def _soak() -> Parts[Soak]:
+    from orbax_bench_core.analysis import soak as room
+
+    return Parts(room.Soak, room.soak_document, room.headline, room.soak_of)
+
+
+def _recovery() -> Parts[Recovery]:
+    from orbax_bench_core.analysis import recovery as room
+
+    return Parts(room.Recovery, room.recovery_document, room.headline, room.recovery_of)
+
+
+def _async_study() -> Parts[AsyncStudy]:
+    from orbax_bench_core.analysis import async_study as room
+
+    return Parts(
+        room.AsyncStudy,
+        lambda found, _: room.study_document(found),
+        room.headline,
+        lambda run: room.async_study(run, room.ParameterCounter(run.info.suite_file)),
+    )
+
+
+def _bisect() -> Parts[ReleaseSearch]:
+    from orbax_bench_core.analysis import releases as room
+
+    return Parts(room.ReleaseSearch, room.search_document, room.headline)
+
+
+def _best() -> Parts[Best]:
+    from orbax_bench_core.analysis import best as room
+
+    return Parts(
+        room.Best,
+        room.best_document,
+        lambda found: pages.Callout("", room.best_line(found)),
+        lambda run, **options: room.best(str(run.directory.root), **options),
+    )
 
 
 VERDICTS: Final = Answer(
     name="verdicts",
     shows="the verdicts of its comparison",
-    model=VerdictReport,
-    answer=lambda run: judge_run(run.directory),
-    document=verdicts_document,
-    headline=headline,
+    load=_verdicts,
     more=("junit.xml",),
     linked=False,  # a report is written before its run is judged
 )
-SOAK: Final = Answer(
-    name="soak",
-    shows="growth of memory over many saves",
-    model=soak.Soak,
-    answer=soak.soak_of,
-    document=soak.soak_document,
-    headline=soak.headline,
-)
-RECOVERY: Final = Answer(
-    name="recovery",
-    shows="recovery from kills",
-    model=recovery.Recovery,
-    answer=recovery.recovery_of,
-    document=recovery.recovery_document,
-    headline=recovery.headline,
-)
+SOAK: Final = Answer(name="soak", shows="growth of memory over many saves", load=_soak)
+RECOVERY: Final = Answer(name="recovery", shows="recovery from kills", load=_recovery)
 ASYNC_STUDY: Final = Answer(
-    name="async_study",
-    shows="saves in the background beside saves that block",
-    model=async_study.AsyncStudy,
-    answer=lambda run: async_study.async_study(
-        run, async_study.ParameterCounter(run.info.suite_file)
-    ),
-    document=lambda found, _: async_study.study_document(found),
-    headline=async_study.headline,
+    name="async_study", shows="saves in the background beside saves that block", load=_async_study
 )
-BISECT: Final = Answer(
-    name="bisect",
-    shows="the first bad release",
-    model=releases.ReleaseSearch,
-    document=releases.search_document,
-    headline=releases.headline,
-)
+BISECT: Final = Answer(name="bisect", shows="the first bad release", load=_bisect)
 BEST: Final = Answer(
-    name="best",
-    shows="the choice of options",
-    model=Best,
-    answer=lambda run, **options: best(str(run.directory.root), **options),
-    document=best_document,
-    headline=lambda found: pages.Callout("", best_line(found)),
-    in_report=True,
-    remade=True,
+    name="best", shows="the choice of options", load=_best, in_report=True, remade=True
 )
 ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BISECT, BEST)
 """All answers; the first one that a run has is what it is about."""
@@ -156,7 +183,7 @@ def state_of(run: RunDirectory, info: RunInfo) -> RunState:
                 outcome = dataclasses.replace(
                     found.outcome, word=found.outcome.word or outcome.word
                 )
-            answer, page = each.headline(found).text, each.page
+            answer, page = each.parts.headline(found).text, each.page
             break
     pages = tuple(each.page for each in ANSWERS if each.page in names)
     return RunState(outcome, answer, page, pages, tuple(unread))
@@ -184,6 +211,8 @@ def is_finished(point: PointRecords, info: RunInfo) -> bool:
     """
     measured = [repeat for repeat in point.repeats if not repeat.warmup]
     if isinstance(point.entry, Pair):
+        from orbax_bench_core.analysis.verdicts import judge_point
+
         verdict = judge_point(point.entry, measured, info)
         return verdict.settled and not verdict.failed
     return sum(repeat.finished for repeat in measured) >= info.num_repeats

@@ -9,7 +9,7 @@ from typing import Final
 
 from orbax_bench_core.interface import BenchmarkOptions
 from orbax_bench_core.sweep import BUILTINS, Axis, sweepable_axes
-from orbax_bench_core.worker import NOT_PROVED, NOT_TRIED, PROOFS
+from orbax_bench_core.worker.proofs import NOT_PROVED, NOT_TRIED, PROOFS
 
 _HEAD: Final = """\
 # What is proved of each setting

@@ -14,7 +14,7 @@ from typing import Any, Final
 from orbax_bench_core.analysis.best import Observer
 from orbax_bench_core.records import OptionEffect, Run, RunDirectory
 from orbax_bench_core.sweep import BUILTINS, describe_options, load_class
-from orbax_bench_core.worker import NOT_PROVED, PROOFS
+from orbax_bench_core.worker.proofs import NOT_PROVED, PROOFS
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "orbax-options.md"
 _WHOLE: Final = {"load_blocking": "load", "delete_blocking": "delete"}

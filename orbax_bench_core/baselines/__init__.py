@@ -9,6 +9,9 @@ neither locks nor preconditions, which not every file system and object store ha
 is follows from the promotions in their order.
 """
 
+from orbax_bench_core.baselines.captures import Capture as Capture
+from orbax_bench_core.baselines.captures import is_capture_id as is_capture_id
+from orbax_bench_core.baselines.captures import read_model as read_model
 from orbax_bench_core.baselines.capturing import Promoted as Promoted
 from orbax_bench_core.baselines.capturing import capture_run as capture_run
 from orbax_bench_core.baselines.capturing import promote_capture as promote_capture
@@ -21,13 +24,10 @@ from orbax_bench_core.baselines.find import past_log_ratios as past_log_ratios
 from orbax_bench_core.baselines.find import runs_below as runs_below
 from orbax_bench_core.baselines.naming import find_capture as find_capture
 from orbax_bench_core.baselines.naming import resolve_baseline as resolve_baseline
-from orbax_bench_core.baselines.store import Capture as Capture
 from orbax_bench_core.baselines.store import Registry as Registry
 from orbax_bench_core.baselines.store import check_revision as check_revision
 from orbax_bench_core.baselines.store import files_of_capture as files_of_capture
 from orbax_bench_core.baselines.store import in_use as in_use
-from orbax_bench_core.baselines.store import is_capture_id as is_capture_id
-from orbax_bench_core.baselines.store import read_model as read_model
 from orbax_bench_core.baselines.store import registry_around as registry_around
 from orbax_bench_core.baselines.store import registry_path as registry_path
 from orbax_bench_core.baselines.store import remove_capture as remove_capture

@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 from collections.abc import Iterable, Sequence
 
-from orbax_bench_core.baselines import store
+from orbax_bench_core.baselines import captures, store
 from orbax_bench_core.baselines.naming import PREVIOUS, find_capture
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import UserError, command, did_you_mean
@@ -18,7 +18,7 @@ class Captured:
     """Result of a capture."""
 
     revision: str  # what it is filed under
-    capture: store.Capture | None  # the capture; None when no point could be captured
+    capture: captures.Capture | None  # the capture; None when no point could be captured
     left_out: dict[str, str]  # why a point was left out, by its name
     # files among the records that are no records of the run, a line each
     strays: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def capture_run(
         raise UserError(_without_a_name(str(run.root), code))
     capture = _describe(info, found, arm if info.paired else None, revision, code)
     baselines = [
-        store.Baseline(
+        captures.Baseline(
             point_id=point_id,
             commit=_code(records).revision,
             captured_at=capture.captured_at,
@@ -115,18 +115,18 @@ def _describe(
     arm: Arm | None,
     revision: str,
     code: Source,
-) -> store.Capture:
+) -> captures.Capture:
     now = datetime.datetime.now(datetime.UTC)
     points = [
-        store.CapturedPoint(
+        captures.CapturedPoint(
             point_id=point_id,
             point=records[0].point_name,
             repeats=len({record.repeat for record in records}),
         )
         for point_id, records in found.items()
     ]
-    return store.Capture(
-        id=store.capture_id(
+    return captures.Capture(
+        id=captures.capture_id(
             info.created_at, (record for records in found.values() for record in records)
         ),
         revision=revision,
@@ -161,13 +161,13 @@ def _code(records: Iterable[Record]) -> Source:
 class Promoted:
     """Result of a promotion."""
 
-    promotion: store.Promotion
+    promotion: captures.Promotion
     # reference of the capture that was each point's baseline before it, by point id; None for a
     # point that had none
     replaced: dict[str, str | None]
     # another promotion of the same moment that has the last word on some of the points; None when
     # this one has it
-    overtaken: store.Promotion | None
+    overtaken: captures.Promotion | None
 
 
 def promote_capture(
@@ -190,8 +190,12 @@ def promote_capture(
     Raises:
         UserError: There is no such capture or point, or its code could not be found again.
     """
+    log = registry.promotions()
     if name == PREVIOUS:
-        chosen = _previous(registry)
+        if not log:
+            raise UserError("nothing was promoted yet, so there is no previous baseline")
+        before = store.state_after(log[:-1])
+        chosen = {point_id: before.get(point_id) for point_id in log[-1].points}
     else:
         capture = find_capture(registry.captures(), name)
         if capture.revision == UNKNOWN:
@@ -205,7 +209,6 @@ def promote_capture(
         chosen = {point.point_id: capture.reference for point in capture.points}
     if points:
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
-    log = registry.promotions()
     # What the last one says already is not promoted again, so that `previous` still undoes it.
     standing = log[-1] if log and log[-1].points == chosen else None
     promotion = standing or registry.promote(chosen, note=note)
@@ -229,15 +232,6 @@ def _without_a_name(what: str, code: Source) -> str:
     )
 
 
-def _previous(registry: store.Registry) -> dict[str, str | None]:
-    """Returns the noted baselines that the last promotion replaced."""
-    log = registry.promotions()
-    if not log:
-        raise UserError("nothing was promoted yet, so there is no previous baseline")
-    before = store.state_after(log[:-1])
-    return {point_id: before.get(point_id) for point_id in log[-1].points}
-
-
 def _named(points: Sequence[str], known: Sequence[str]) -> list[str]:
     found = []
     for given in points:
@@ -257,7 +251,7 @@ def publish_run(
     promote: bool,
     revision: str | None,
     force: bool = False,
-) -> tuple[store.Capture, str]:
+) -> tuple[captures.Capture, str]:
     """Captures a run and, if asked, makes it the baseline of its points.
 
     Args:

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from orbax_bench_core.baselines.store import Capture, Registry, registry_path
+from orbax_bench_core.baselines.captures import Capture
+from orbax_bench_core.baselines.store import Registry, registry_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, matching, place
@@ -43,14 +44,12 @@ def find_runs(places: Iterable[str], *, left_out: list[str] | None = None) -> li
     for folder in folders:
         for run in _runs_in(folder, left_out, alone=len(folders) == 1):
             found.setdefault(run.run_id, []).append(run)
-    once = [run for same in found.values() for run in _once(same)]
+    once = list[FoundRun]()
+    for same in found.values():
+        # A run directory has all that captures of the same run have.
+        whole = [run for run in same if run.info is not None]
+        once += whole[:1] or {run.place: run for run in same}.values()
     return sorted(once, key=lambda run: (run.began_at, run.run_id))
-
-
-def _once(same: Sequence[FoundRun]) -> Sequence[FoundRun]:
-    """Returns one run directory, which has all that captures of the same run have, or those."""
-    directories = [run for run in same if run.info is not None]
-    return directories[:1] or list({run.place: run for run in same}.values())
 
 
 def _folders(place: str) -> list[AnyPath]:
@@ -162,9 +161,10 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
     records = list(candidate)
     points = {record.point_id: record for record in reversed(records)}
     own = {record.run_id for record in records}
-    wanted = [
+    captured = {capture.run_id: capture for capture in registry.captures()}.values()
+    wanted = [  # in the order of measurement; both arms of a run are one run
         (capture.reference, point.point_id)
-        for capture in _each_run_once(registry.captures())
+        for capture in sorted(captured, key=lambda each: (each.measured_at, each.id))
         if capture.run_id not in own
         for point in capture.points
         if point.point_id in points
@@ -180,9 +180,3 @@ def past_log_ratios(registry: Registry, candidate: Iterable[Record]) -> Past:
         key: tuple(run_log_ratio(before, now) for before, now in itertools.pairwise(runs))
         for key, runs in times.items()
     }
-
-
-def _each_run_once(captures: Iterable[Capture]) -> list[Capture]:
-    """Returns captures in the order of measurement; both arms of a run are one run."""
-    once = {capture.run_id: capture for capture in captures}
-    return sorted(once.values(), key=lambda capture: (capture.measured_at, capture.id))

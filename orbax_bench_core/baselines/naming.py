@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.baselines.store import Capture, Registry, registry_path
+from orbax_bench_core.baselines.captures import Capture
+from orbax_bench_core.baselines.store import Registry, registry_path
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.provenance import ask_git
 

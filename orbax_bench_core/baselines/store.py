@@ -1,97 +1,32 @@
-"""Registry of baselines: its files, their models, and who writes them."""
+"""Registry of baselines: a folder of captures to which files are only added."""
 
 import contextlib
 import datetime
-import functools
 import getpass
 import hashlib
 import json
 import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final
 
-import pydantic
-
-from orbax_bench_core import config, files
-from orbax_bench_core.errors import Problem, UserError, first_fault, shown
-from orbax_bench_core.provenance import Source, package_version
-from orbax_bench_core.records import Record, Versioned, parsed_file
-
-_CAPTURE_ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
-
-
-class Baseline(Versioned):
-    """Samples of one sweep point in one run."""
-
-    point_id: str  # id of the sweep point, which is also the name of the file
-    commit: str  # revision of the code under test, or `unknown`
-    captured_at: datetime.datetime  # when it was captured, UTC
-    # the record of every measured repeat on every host. A side of a paired run is here as the point
-    # that it measured, and still knows its run, block and arm.
-    records: tuple[Record, ...]
-
-
-class CapturedPoint(files.ResultModel):
-    """One point of a capture."""
-
-    point_id: str  # id of the sweep point
-    point: str  # name of the sweep point
-    repeats: int  # measured repeats
-
-
-class Capture(Versioned):
-    """Capture of one run; its raw samples lie in the folder of the same name."""
-
-    id: str  # unique id, which begins with the date
-    revision: str  # what it is filed under: a label, or the revision of the code under test
-    captured_at: datetime.datetime  # when it was captured, UTC
-    run_id: str
-    measured_at: datetime.datetime  # when the run began, UTC
-    suite: str  # name of the run's suite
-    arm: config.Arm | None = None  # which side of a paired run it is; None for a run without arms
-    points: tuple[CapturedPoint, ...]  # the points, in the order of the suite
-    code: Source = Source()  # the code under test
-    provenance: dict[str, Any] = {}  # what ran, and on what, from the first record
-
-    @property
-    def reference(self) -> str:
-        """Its path in the registry, such as `c0ffee/20260102T120000Z-0123abcd`."""
-        return f"{self.revision}/{self.id}"
-
-
-class Promotion(Versioned):
-    """One change of what the baseline is."""
-
-    # one more than the highest that was there, so that clocks decide nothing. Two that were made at
-    # the same moment have the same number; both count, ordered by id.
-    number: int
-    id: str  # unique id
-    promoted_at: datetime.datetime  # when, UTC
-    # the capture that each point's baseline became, by point id; None when it has none from then on
-    points: dict[str, str | None]
-    by: dict[str, str] = {}  # user, host and version that promoted
-    note: str = ""  # why, in the words of the person who did it
-
-
-def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:
-    """Returns the id of a capture: the same for the same records, another for any others."""
-    content = hashlib.sha256()
-    for record in records:
-        content.update(record.model_dump_json().encode())
-    return f"{measured_at:%Y%m%dT%H%M%SZ}-{content.hexdigest()[:8]}"
-
-
-def is_capture_id(name: str) -> bool:
-    """Returns whether a name is one that `capture_id` makes."""
-    return _CAPTURE_ID.fullmatch(name) is not None
-
+from orbax_bench_core import files
+from orbax_bench_core.baselines.captures import (
+    Baseline,
+    Capture,
+    Promotion,
+    is_capture_id,
+    read_baseline,
+    read_capture,
+    read_promotion,
+)
+from orbax_bench_core.errors import Problem, UserError, shown
+from orbax_bench_core.provenance import package_version
 
 _PROMOTIONS: Final = "promotions"
 _RESERVED: Final = ("latest", "previous", "nearest", "HEAD")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _NAME: Final = re.compile(r"[\w+-][\w.+-]*")
-Model = TypeVar("Model", bound=files.ResultModel)
 
 
 class Registry:
@@ -114,12 +49,12 @@ class Registry:
         """Returns every finished capture, the oldest first."""
         found = files.at_once(json_files, [self.root / name for name in _listed(self.root)])
         paths = [file for folder in found for file in folder if _is_capture(file.name)]
-        return _in_order(files.at_once(_read_capture, paths))
+        return _in_order(files.at_once(read_capture, paths))
 
     def captures_of(self, revision: str) -> list[Capture]:
         """Returns every finished capture of one revision, the oldest first."""
         paths = [file for file in json_files(self.root / revision) if _is_capture(file.name)]
-        return _in_order(files.at_once(_read_capture, paths))
+        return _in_order(files.at_once(read_capture, paths))
 
     def baselines(self, wanted: Iterable[tuple[str, str]]) -> list[Baseline]:
         """Reads the samples of points, each by the reference of a capture and a point's id."""
@@ -150,14 +85,16 @@ class Registry:
             files.sweep_once(str(used))  # where all is there already, nothing is written
         if not file.exists():
             for baseline in baselines:
-                self._write(folder / capture.id / f"{baseline.point_id}.json", baseline)
+                path = folder / capture.id / f"{baseline.point_id}.json"
+                with self._writing(path):
+                    files.write_atomically(path, baseline.model_dump_json(indent=1).encode())
             if self._create(file, capture):
                 return capture
-        return _read_capture(file)
+        return read_capture(file)
 
     def promotions(self) -> list[Promotion]:
         """Returns every promotion in the order in which they count."""
-        found = files.at_once(_read_promotion, json_files(self.root / _PROMOTIONS))
+        found = files.at_once(read_promotion, json_files(self.root / _PROMOTIONS))
         return sorted(found, key=lambda promotion: (promotion.number, promotion.id))
 
     def current(self) -> dict[str, str]:
@@ -188,10 +125,6 @@ class Registry:
         if self._create(self.root / _PROMOTIONS / name, promotion):
             return promotion
         return next(found for found in self.promotions() if found.id == promotion.id)
-
-    def _write(self, path: files.AnyPath, content: files.ResultModel) -> None:
-        with self._writing(path):
-            files.write_atomically(path, content.model_dump_json(indent=1).encode())
 
     def _create(self, path: files.AnyPath, content: files.ResultModel) -> bool:
         """Writes a file unless it is there, and returns whether it was not."""
@@ -244,36 +177,6 @@ def registry_path(path: str) -> files.AnyPath:
         raise UserError(str(error)) from None
 
 
-def read_model(file: files.AnyPath, model: type[Model], what: str) -> Model:
-    """Reads one file, which messages call a `what`.
-
-    Raises:
-        UserError: It is missing, too large, no JSON, or of another schema version.
-    """
-    try:
-        return parsed_file(model, files.read_at_most(file), file)
-    except OSError as error:
-        raise UserError(Problem(f"cannot be read: {error}", file=str(file))) from None
-    except pydantic.ValidationError as error:
-        version = model.model_fields["schema_version"].default
-        said = f"not a {what} of schema version {version}: {first_fault(error)}"
-        raise UserError(Problem(said, file=str(file))) from None
-
-
-_read_capture = functools.partial(read_model, model=Capture, what="capture")
-_read_promotion = functools.partial(read_model, model=Promotion, what="promotion")
-
-
-def read_baseline(file: files.AnyPath) -> Baseline:
-    """Reads one point of a capture, which must be the point that the file is named after."""
-    baseline = read_model(file, Baseline, "baseline")
-    ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
-    if len(ids) > 1:
-        message = f"the file's name and content disagree on the point: {', '.join(sorted(ids))}"
-        raise UserError(Problem(message, file=str(file)))
-    return baseline
-
-
 def json_files(folder: files.AnyPath) -> list[files.AnyPath]:
     """Returns the JSON files directly in a folder, by name; none where there is no folder."""
     return [folder / name for name in _listed(folder) if _is_json(name)]
@@ -323,7 +226,7 @@ def in_use(registry: Registry) -> list[tuple[str, str]]:
 
 def files_of_capture(folder: files.AnyPath) -> tuple[list[str], list[str]]:
     """Returns the names in the folder of a capture: of its samples, and all others."""
-    capture = _read_capture(folder.with_name(f"{folder.name}.json"))
+    capture = read_capture(folder.with_name(f"{folder.name}.json"))
     ours = {f"{point.point_id}.json" for point in capture.points}
     names = files.names_in(folder)
     return (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.baselines import store
+from orbax_bench_core.baselines.captures import Capture, is_capture_id, read_baseline
 from orbax_bench_core.baselines.capturing import capture_run, resolved
 from orbax_bench_core.baselines.naming import resolve_baseline
 from orbax_bench_core.config import Arm
@@ -137,9 +138,9 @@ def load_baseline(
     if folder.suffix == ".json" and not folder.is_dir():
         folder = folder.with_suffix("")
     files = store.json_files(folder)
-    points = [file for file in files if not store.is_capture_id(file.stem)]
+    points = [file for file in files if not is_capture_id(file.stem)]
     if points:
-        return [record for read in at_once(store.read_baseline, points) for record in read.records]
+        return [record for read in at_once(read_baseline, points) for record in read.records]
     if files:
         parent = store.Registry(str(folder.parent))
         return _records(parent, _newest(parent.captures_of(folder.name)))
@@ -202,7 +203,7 @@ def _of_registry(registry: store.Registry, path: str) -> list[Record]:
     return _records(registry, _newest(captures))
 
 
-def _newest(captures: Iterable[store.Capture]) -> dict[str, str]:
+def _newest(captures: Iterable[Capture]) -> dict[str, str]:
     """Returns the reference of the newest capture of each point, by point id."""
     return {point.point_id: capture.reference for capture in captures for point in capture.points}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.baselines.store import Baseline, Capture, Promotion
+from orbax_bench_core.baselines.captures import Baseline, Capture, Promotion
 from orbax_bench_core.errors import command
 from orbax_bench_core.gate import spread
 from orbax_bench_core.provenance import UNKNOWN, Source

@@ -10,6 +10,18 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
+
+def both_spellings(flag: str, **how: Any) -> Any:
+    """Returns an option that Orbax's own framework spells with underscores; both are taken."""
+    return typer.Option(flag, f"--{flag[2:].replace('-', '_')}", **how)
+
+
+def output_option(about: str, metavar: str | None = None) -> Any:
+    """Returns the option of a directory that a command writes into."""
+    flags = ("--output-directory", "--output_directory", "-o")
+    return typer.Option(*flags, metavar=metavar, help=about)
+
+
 SuiteFile = Annotated[
     str, typer.Argument(metavar="SUITE", help="The suite file: YAML, a local path or gs://.")
 ]
@@ -20,12 +32,6 @@ FoldersOfRuns = Annotated[
         metavar="DIR...", help="Folders of run directories, up to two levels deep; or gs://."
     ),
 ]
-
-
-def output_option(about: str, metavar: str | None = None) -> Any:
-    """Returns the option of a directory that a command writes into."""
-    flags = ("--output-directory", "--output_directory", "-o")
-    return typer.Option(*flags, metavar=metavar, help=about)
 
 
 OutputDirectory = Annotated[
@@ -43,9 +49,8 @@ Html = Annotated[str | None, typer.Option(metavar="FILE", help="Also write a pag
 Markdown = Annotated[str | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
 LocalDirectory = Annotated[
     str | None,
-    typer.Option(
+    both_spellings(
         "--local-directory",
-        "--local_directory",
         help="Scratch directory on the local disk, for benchmarks that use one.",
     ),
 ]
@@ -131,41 +136,21 @@ Quiet = Annotated[
     ),
 ]
 
-_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
-
-
 LogFormatOption = Annotated[
     Literal["text", "json"], typer.Option(help="text for people, json for one JSON object a line.")
 ]
 
 
-def parse_size(text: str, flag: str = "--size") -> int:
-    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes."""
-    from orbax_bench_core.errors import UserError
-
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise UserError(
-            f"{flag}: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
-            "256MiB or 1.5GiB, or a number of bytes"
-        )
-    return int(float(match[1]) * _UNITS[match[2]])
-
-
 NoCluster = Annotated[
     bool,
-    typer.Option(
-        "--no-cluster",
-        "--no_cluster",
-        help="Measure on this host alone, whatever the variables of a launcher say.",
+    both_spellings(
+        "--no-cluster", help="Measure on this host alone, whatever the variables of a launcher say."
     ),
 ]
 HostWait = Annotated[
     float,
-    typer.Option(
+    both_spellings(
         "--host-wait",
-        "--host_wait",
         min=0,
         metavar="SECONDS",
         help="How long a lost host may take to come back before the run ends as incomplete.",
@@ -173,9 +158,8 @@ HostWait = Annotated[
 ]
 PortRangeOption = Annotated[
     str | None,
-    typer.Option(
+    both_spellings(
         "--port-range",
-        "--port_range",
         metavar="FIRST-LAST",
         help="Ports of host 0 for coordinating groups of workers, if a firewall allows only "
         "some; otherwise any free port.",
@@ -185,7 +169,11 @@ KEEP_DATA: Final = (
     "Keep the checkpoint of each repeat. Otherwise it is deleted after its repeat, as a "
     "training job deletes old ones; saves take longer if it is kept."
 )
-KeepData = Annotated[bool, typer.Option("--keep-data", "--keep_data", help=KEEP_DATA)]
+KeepData = Annotated[bool, both_spellings("--keep-data", help=KEEP_DATA)]
+
+
+_UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SIZE: Final = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -209,33 +197,52 @@ class MeasureFlags:
     as_json: AsJson = False
 
 
-def takes_measure_flags(
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PageFlags:
+    """Flags of a command that shows a document, and writes it as pages."""
+
+    details: ShowDetails = False
+    as_json: AsJson = False
+    html: Html = None
+    markdown: Markdown = None
+
+
+def takes_flags(
     *, without: Sequence[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command, in the place of its parameter `flags`, all of `MeasureFlags` but some."""
-    kinds = typing.get_type_hints(MeasureFlags, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=kinds[field.name],
-        )
-        for field in dataclasses.fields(MeasureFlags)
-        if field.name not in without
-    ]
+    """Gives a command, in the place of each parameter that is a group, all its flags but some."""
+
+    def flags_of(kind: Any) -> list[inspect.Parameter]:
+        kinds = typing.get_type_hints(kind, include_extras=True)
+        return [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=kinds[field.name],
+            )
+            for field in dataclasses.fields(kind)
+            if field.name not in without
+        ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        groups: dict[str, tuple[Any, list[inspect.Parameter]]] = {
+            each.name: (each.annotation, flags_of(each.annotation))
+            for each in own
+            if dataclasses.is_dataclass(each.annotation)
+        }
+
         @functools.wraps(command)
         def parsed(**given: Any) -> None:
-            flags = {one.name: given.pop(one.name) for one in shared}
-            command(**given, flags=MeasureFlags(**flags))
+            for name, (kind, flags) in groups.items():
+                given[name] = kind(**{one.name: given.pop(one.name) for one in flags})
+            command(**given)
 
-        own = inspect.signature(command, eval_str=True).parameters.values()
         parameters = [
             one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for given in own
-            for one in (shared if given.name == "flags" else [given])
+            for each in own
+            for one in (groups[each.name][1] if each.name in groups else [each])
         ]
         del parsed.__wrapped__
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -243,3 +250,16 @@ def takes_measure_flags(
         return parsed
 
     return decorate
+
+
+def parse_size(text: str, flag: str = "--size") -> int:
+    """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes."""
+    from orbax_bench_core.errors import UserError
+
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UserError(
+            f"{flag}: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
+            "256MiB or 1.5GiB, or a number of bytes"
+        )
+    return int(float(match[1]) * _UNITS[match[2]])

@@ -113,15 +113,15 @@ def told_by_flags(baseline: Sequence[str], candidate: Sequence[str]) -> Iterator
     try:
         yield
     except UserError as wrong:
-        told = [_by_flag(problem, flags) for problem in wrong.problems]
+        told = [
+            Problem(problem.message, file=flags[key])
+            if (key := tuple(problem.key.split("."))) in flags
+            else problem
+            for problem in wrong.problems
+        ]
         if told == list(wrong.problems):
             raise
         raise UserError(*told) from None
-
-
-def _by_flag(problem: Problem, flags: Mapping[tuple[str, ...], str]) -> Problem:
-    flag = flags.get(tuple(problem.key.split(".")))
-    return problem if flag is None else Problem(problem.message, file=flag)
 
 
 def _said(arm: Arm, item: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
 
 
-@arguments.takes_measure_flags(without=("as_json",))
+@arguments.takes_flags(without=("as_json",))
 def ab(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,
@@ -94,7 +94,7 @@ def ab(
     )
 
 
-@arguments.takes_measure_flags(
+@arguments.takes_flags(
     without=("local_directory", "override", "notify", "junit", "verbose", "log_format", "as_json")
 )
 def bisect(
@@ -165,7 +165,7 @@ def bisect(
     measure_by(measure, suite, output_directory, flags, tells=False)
 
 
-@arguments.takes_measure_flags(without=("local_directory", "as_json", "details"))
+@arguments.takes_flags(without=("local_directory", "as_json", "details"))
 def upgrade(
     old: Annotated[
         str | None,

@@ -112,7 +112,8 @@ def measure_by(
     tells = tells and (cluster is None or not cluster.rank)
     notifiers = Notifiers.of(flags.notify, flags.junit) if tells else Notifiers()
     experiment = experiment or Experiment()
-    with notifiers.on_failure(name_in(suite), output_directory or "."), experiment.errors():
+    named = functools.partial(name_in, suite)
+    with notifiers.on_failure(output_directory or ".", named), experiment.errors():
         loaded = load_for_hosts(suite, flags.override or (), cluster, experiment)
     directory = experiment.folder if output_directory is None else output_directory
     settings = {
@@ -127,7 +128,8 @@ def measure_by(
     def start(placed: RunSettings) -> int:
         from orbax_bench_core.cli.measurement import Measuring, Reporter
 
-        with notifiers.on_failure(loaded.suite.suite_name, directory), experiment.errors():
+        name = loaded.suite.suite_name
+        with notifiers.on_failure(directory, lambda: name), experiment.errors():
             how = Measuring(
                 settings=placed,
                 reporter=Reporter(flags, stderr=stderr),

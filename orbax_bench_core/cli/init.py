@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+
+from orbax_bench_core.cli.arguments import takes_flags
 
 if TYPE_CHECKING:
     from orbax_bench_core.suite_files import Devices, Subject
@@ -19,18 +22,18 @@ _SUBJECTS: Final = {
 }
 
 
-def init(
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The suite; - prints it.")
-    ] = "suite.yaml",
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SubjectFlags:
+    """What the suite is to save, one of these."""
+
     preset: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Save the tree of a published model, such as llama-8b."),
-    ] = None,
+    ] = None
     scale: Annotated[
         float | None,
         typer.Option(help="Factor of the preset's widths; by default arrays of 64 MiB at most."),
-    ] = None,
+    ] = None
     nnx: Annotated[
         str | None,
         typer.Option(
@@ -38,14 +41,31 @@ def init(
             help="Save your Flax NNX model, whose factory takes `rngs`. The module is "
             "installed, or next to the suite.",
         ),
-    ] = None,
+    ] = None
     checkpoint: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="Save the content of a checkpoint, local or gs://."),
-    ] = None,
+    ] = None
     synthetic: Annotated[
         bool, typer.Option("--synthetic", help="Save made-up arrays, to be changed in the file.")
-    ] = False,
+    ] = False
+
+    def subject(self) -> Subject:
+        """Returns the subject that was named; an empty one for made-up arrays."""
+        from orbax_bench_core.suite_files import Subject
+
+        return Subject(
+            preset=self.preset, scale=self.scale, nnx=self.nnx, checkpoint=self.checkpoint
+        )
+
+
+@takes_flags()
+def init(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The suite; - prints it.")
+    ] = "suite.yaml",
+    *,
+    given: SubjectFlags,
     question: Annotated[
         Literal["options", "compare"] | None,
         typer.Option(
@@ -83,8 +103,8 @@ def init(
 
     asked = question or "options"
     target = None if output == "-" else _target(output, force=force)
-    subject = Subject(preset=preset, scale=scale, nnx=nnx, checkpoint=checkpoint)
-    if subject == Subject() and not synthetic:
+    subject = given.subject()
+    if subject == Subject() and not given.synthetic:
         if not sys.stdin.isatty():
             raise UserError(
                 "say what to save: --preset llama-8b, --nnx module:factory, --checkpoint PATH or "
@@ -92,7 +112,7 @@ def init(
             )
         subject = _ask_subject()
         asked = question or _ask("What is it to answer?", ["options", "compare"])
-    elif synthetic and subject != Subject():
+    elif given.synthetic and subject != Subject():
         raise UserError("--synthetic and another flag are two things to save; give one of them")
     loaded = draft_suite(
         subject,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.util
-import logging
 import os
-import socket
 import sys
-import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 import typer.core
 
+from orbax_bench_core.cli.buckets import check_buckets
 from orbax_bench_core.cli.command_table import COMMANDS, CommandTable
 from orbax_bench_core.cli.terminal import installed, printable_streams
 from orbax_bench_core.exit_codes import Exit
@@ -37,6 +34,11 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Past runs": ("report", "site", "night", "accept", "watch", "lineage"),
 }
 """Headings of the help, and the commands below each; others stand below the last heading."""
+_HERE: Final = frozenset(COMMANDS) - {"launch", "record"}
+"""Commands that read and write here what they are told of; others hand it on: to a cluster, or to a
+job, which also keeps its own umask."""
+_OF_RUNS: Final = _HERE - {"diagnose", "doctor", "limits"}
+"""Commands for which a directory that they are told of is no recording of a job."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -119,14 +121,6 @@ def _versions() -> str:
     return f"{ours} ({', '.join(others)})"
 
 
-_HERE: Final = frozenset(COMMANDS) - {"launch", "record"}
-"""Commands that read and write here what they are told of; others hand it on: to a cluster, or to a
-job, which also keeps its own umask."""
-
-_OF_RUNS: Final = _HERE - {"diagnose", "doctor", "limits"}
-"""Commands for which a directory that they are told of is no recording of a job."""
-
-
 def main() -> None:
     """Runs the command line of this process."""
     # A report keeps millions of objects, and searching all of them for cycles took 18 % of it.
@@ -182,14 +176,6 @@ def _clear() -> None:
     clear_own()
 
 
-_SCHEME: Final = "gs://"
-_SERVICE: Final = "https://storage.googleapis.com"
-_PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-_CLIENTS: Final = ("gcsfs", "tensorflow")
-"""Either of them reads and writes gs:// for `etils`."""
-_WITHIN_S: Final = 5.0
-
-
 def refuse_recordings(words: Iterable[str]) -> None:
     """Points from a recording of a training job to the command that reads it."""
     for word in words:
@@ -204,35 +190,3 @@ def refuse_recordings(words: Iterable[str]) -> None:
                 f"`{command('diagnose', folder, '--as-run', 'RUN')}` writes a run of its saves, "
                 "which other commands read"
             )
-
-
-def check_buckets(words: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:
-    """Checks that Cloud Storage can be used where a command line names a bucket."""
-    # Its client libraries look for it, and for credentials, for up to a minute, and print a
-    # traceback for each time. Behind a proxy nothing is asked: only the client knows the way.
-    named = next((word for word in words if _SCHEME in word), None)
-    if named is not None and not any(map(importlib.util.find_spec, _CLIENTS)):
-        from orbax_bench_core.errors import UserError
-
-        raise UserError(f"{named}: Cloud Storage needs gcsfs: pip install 'orbax-bench[gcs]'")
-    if named is None:
-        return
-    # What it raises is told once, by us.
-    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
-    from orbax_bench_core.files import check_credentials
-
-    check_credentials(named, environment)
-    if any(environment.get(name) for name in _PROXIES):
-        return
-    service = environment.get("STORAGE_EMULATOR_HOST") or _SERVICE
-    address = urllib.parse.urlsplit(service if "://" in service else f"http://{service}")
-    port = address.port or (443 if address.scheme == "https" else 80)
-    try:
-        socket.create_connection((address.hostname or "", port), timeout=_WITHIN_S).close()
-    except OSError as error:
-        from orbax_bench_core.errors import UserError
-
-        raise UserError(
-            f"{named}: Cloud Storage cannot be reached at {address.hostname}:{port}: {error}; "
-            "check the network and the name, or give local paths"
-        ) from None

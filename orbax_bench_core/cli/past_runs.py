@@ -145,18 +145,18 @@ def report(
     from orbax_bench_core.analysis.summary import notes_lines
     from orbax_bench_core.cli.measurement import unwritten
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import publish, report_of
+    from orbax_bench_core.steps import publish
 
     console = terminal.new_console()
     run = RunDirectory(directory)
     try:
-        summary = publish(run, deep=deep)
+        summary, document = publish(run, deep=deep)
     except OSError as failure:
         print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED) from None
     for line in notes_lines(run.read_info()):
         terminal.show(line, console)
-    terminal.show(report_of(run, summary), console, details=details)
+    terminal.show(document, console, details=details)
     terminal.show(f"Page: {run.root}/report.html", console)
     raise typer.Exit(exit_code(incomplete=bool(summary.left_out)))
 
@@ -256,7 +256,7 @@ def compare(
     from orbax_bench_core.steps import Notifiers
 
     notifiers, directory = Notifiers.of(notify, junit), candidate or baseline
-    with notifiers.on_failure(None, directory):
+    with notifiers.on_failure(directory):
         found = with_acceptance(compare_stored(baseline, candidate, rule or ()), directory)
     console = terminal.new_console()
     document = verdicts_document(found, candidate or baseline)

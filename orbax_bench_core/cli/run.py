@@ -12,15 +12,13 @@ from orbax_bench_core.cli.hosts import measure_suite
 from orbax_bench_core.exit_codes import Exit
 
 
-@arguments.takes_measure_flags(without=("keep_data", "junit", "as_json"))
+@arguments.takes_flags(without=("keep_data", "junit", "as_json"))
 def run(
     suite: arguments.SuiteFile,
     output_directory: arguments.OutputDirectory,
     enable_hlo_dump: Annotated[
         bool,
-        typer.Option(
-            "--enable-hlo-dump", "--enable_hlo_dump", help="Write XLA HLO protos to hlo_dump/."
-        ),
+        arguments.both_spellings("--enable-hlo-dump", help="Write XLA HLO protos to hlo_dump/."),
     ] = False,
     keep_data: Annotated[
         bool,
@@ -32,18 +30,14 @@ def run(
     ] = False,
     baseline_path: Annotated[
         str | None,
-        typer.Option(
-            "--baseline-path",
-            "--baseline_path",
-            help="Compare with this stored baseline or run directory.",
+        arguments.both_spellings(
+            "--baseline-path", help="Compare with this stored baseline or run directory."
         ),
     ] = None,
     baseline_capture_path: Annotated[
         str | None,
-        typer.Option(
-            "--baseline-capture-path",
-            "--baseline_capture_path",
-            help="Store this run as a baseline here, one file per point.",
+        arguments.both_spellings(
+            "--baseline-capture-path", help="Store this run as a baseline here, one file per point."
         ),
     ] = None,
     metrics: arguments.Metrics = "changed",
@@ -80,17 +74,16 @@ def run(
 
     if metrics == "all":  # more than a screen, and asked for
         flags = dataclasses.replace(flags, details=True)
-    sweep = Sweep(
-        limits=not no_limits,
-        compare=baseline_path,
-        capture=baseline_capture_path,
-        metrics=metrics,
-    )
     measure_suite(
         suite,
         output_directory,
         flags,
-        sweep,
+        Sweep(
+            limits=not no_limits,
+            compare=baseline_path,
+            capture=baseline_capture_path,
+            metrics=metrics,
+        ),
         keep_data=keep_data,
         hlo_dump=enable_hlo_dump,
         new_limits=new_limits,
@@ -110,6 +103,24 @@ Measures = Literal["run", "ab", "async-study", "bisect", "calibrate", "recovery"
 """Commands that measure on several hosts."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PlaceFlags:
+    """How many hosts a place starts, and in what."""
+
+    hosts: Annotated[
+        int | None, typer.Option(min=1, help="How many hosts; a TPU slice implies it.")
+    ] = None
+    tpu: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE:TOPOLOGY", help="The TPU slice to run on, such as v5e:4x8."),
+    ] = None
+    slices: Annotated[int, typer.Option(min=1, help="How many such slices.")] = 1
+    image: Annotated[
+        str | None, typer.Option(help="Container image by digest, where hosts are containers.")
+    ] = None
+
+
+@arguments.takes_flags()
 def launch(
     suite: arguments.SuiteFile,
     output_directory: Annotated[
@@ -127,17 +138,8 @@ def launch(
             "on a real one.",
         ),
     ],
-    hosts: Annotated[
-        int | None, typer.Option(min=1, help="How many hosts; a TPU slice implies it.")
-    ] = None,
-    tpu: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE:TOPOLOGY", help="The TPU slice to run on, such as v5e:4x8."),
-    ] = None,
-    slices: Annotated[int, typer.Option(min=1, help="How many such slices.")] = 1,
-    image: Annotated[
-        str | None, typer.Option(help="Container image by digest, where hosts are containers.")
-    ] = None,
+    *,
+    place: PlaceFlags,
     name: Annotated[
         str | None, typer.Option(help="Name of the job; by default that of the suite.")
     ] = None,
@@ -178,13 +180,10 @@ def launch(
         on,
         settings or (),
         named_processes(loaded.suite),
-        hosts=hosts,
-        tpu=tpu,
-        slices=slices,
+        **dataclasses.asdict(place),
         name=suite_name(suite, output_directory) if name is None else name,
         command=words,
         output_directory=output_directory,
-        image=image,
     )
     # Every host would refuse what its command does not take, minutes later.
     CommandTable()[command].make_context(f"orbax-bench {command}", list(words[2:]))

@@ -73,7 +73,7 @@ class BisectRun:
         search = self._search(found)
         page = write_answer(self._root, BISECT, search)
         self._progress("")
-        self._say(BISECT.document(search, str(self._root)))
+        self._say(BISECT.parts.document(search, str(self._root)))
         self._say(f"Report: {page}")
         return exit_code(search.outcome)
 
@@ -102,7 +102,10 @@ class BisectRun:
             # What the bad release does worse is what the search is for.
             regressed = (operation.operation for operation in _regressed(verdicts))
             self._primary = self._primary or tuple(dict.fromkeys(regressed))
-            self._margins[against] = _margin(verdicts)
+            # A good release has none of the regression: half of it, on a log scale, is ruled out
+            # with far fewer operations than the smallest that matters.
+            low = max((each.verdict.low or 1.0 for each in _regressed(verdicts)), default=1.0)
+            self._margins[against] = max(verdicts.gate.margin, math.sqrt(low) - 1)
         self._progress(f"  {outcome}: {why}")
         step = SearchStep(
             release=version,
@@ -198,14 +201,6 @@ def _regressed(verdicts: VerdictReport) -> list[OperationVerdict]:
         for operation in point.operations
         if operation.primary and operation.verdict.word == "REGRESSION"
     ]
-
-
-def _margin(verdicts: VerdictReport) -> float:
-    """Returns the ratio a good release must rule out: half the regression, on a log scale."""
-    # A release either has the whole regression or none of it, so that a large one is ruled out with
-    # far fewer operations than the smallest that matters.
-    lows = [operation.verdict.low or 1.0 for operation in _regressed(verdicts)]
-    return max(verdicts.gate.margin, math.sqrt(max(lows, default=1.0)) - 1)
 
 
 _BLOCKS: Final = 4

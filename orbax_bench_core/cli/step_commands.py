@@ -59,6 +59,9 @@ _RETURNED: Final[Mapping[str, Any]] = {
 }
 
 
+_WHERE_WRONG: Final = "It exits with 1 if something is wrong."
+
+
 def _add(
     step: Callable[..., pipeline.Outputs[Any]],
     exits: str = "",
@@ -220,8 +223,6 @@ def _notify_whatever_the_suite(given: dict[str, Any]) -> None:
         print(unreadable, file=sys.stderr)
         given["suite"] = ""
 
-
-_WHERE_WRONG: Final = "It exits with 1 if something is wrong."
 
 _add(pipeline.plan_sweep)
 _add(pipeline.generate_checkpoint)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbax_bench_core.cli.arguments import MeasureFlags, output_option, takes_measure_flags
+from orbax_bench_core.cli.arguments import MeasureFlags, output_option, takes_flags
 from orbax_bench_core.cli.hosts import measure_by, measure_suite
 from orbax_bench_core.cli.terminal import print_plain, results_console, show
 from orbax_bench_core.exit_codes import exit_code
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.config import LoadedSuite
 
 
-@takes_measure_flags(without=("local_directory", "notify", "junit", "verbose", "log_format"))
+@takes_flags(without=("local_directory", "notify", "junit", "verbose", "log_format"))
 def async_study(
     place: Annotated[
         str,
@@ -63,7 +63,7 @@ def async_study(
     measure_suite(place, output_directory, flags, Study(), tells=False)
 
 
-@takes_measure_flags(without=("junit", "log_format"))
+@takes_flags(without=("junit", "log_format"))
 def recovery(
     place: Annotated[
         str,
@@ -136,7 +136,7 @@ def recovery(
     measure_suite(place, output_directory, flags, drills, allow_inconclusive=allow_inconclusive)
 
 
-@takes_measure_flags(without=("junit", "log_format"))
+@takes_flags(without=("junit", "log_format"))
 def soak(
     place: Annotated[
         str,
@@ -203,9 +203,7 @@ def soak(
     measure_suite(place, output_directory, flags, soaking, give_up=False)
 
 
-@takes_measure_flags(
-    without=("local_directory", "override", "notify", "junit", "verbose", "log_format")
-)
+@takes_flags(without=("local_directory", "override", "notify", "junit", "verbose", "log_format"))
 def calibrate(
     places: Annotated[
         list[str] | None,

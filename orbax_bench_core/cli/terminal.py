@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orbax_bench_core import pages
+    from orbax_bench_core.cli.arguments import PageFlags
 
 _LAYOUT: Final = dict.fromkeys(map(ord, "\t\n\r"))
 """Control characters that lay out what we print; `str.isprintable` counts them as others."""
@@ -224,19 +225,11 @@ def write_page(
         raise UserError(f"{flag}: cannot write {file}: {failure}") from None
 
 
-def publish(
-    document: pages.Document,
-    numbers: Any,
-    html: str | None,
-    markdown: str | None,
-    *,
-    as_json: bool,
-    details: bool,
-) -> None:
+def publish(document: pages.Document, numbers: Any, flags: PageFlags) -> None:
     """Prints a document, or its numbers as JSON, and writes its pages where files were named."""
-    write_page(document, html)
-    write_page(document, markdown, "--markdown")
-    if as_json:
+    write_page(document, flags.html)
+    write_page(document, flags.markdown, "--markdown")
+    if flags.as_json:
         print(json.dumps(numbers, indent=2))
     else:
-        show(document, details=details)
+        show(document, details=flags.details)

@@ -10,14 +10,12 @@ from orbax_bench_core.interface.context import (
     optional_module,
 )
 from orbax_bench_core.interface.generator import (
-    LATER,
-    BenchmarkOptions,
     BenchmarksGenerator,
-    Sweepable,
     TestResult,
     VerificationError,
     benchmark_options,
 )
+from orbax_bench_core.interface.options import LATER, BenchmarkOptions, Sweepable
 
 __all__ = [
     "LATER",

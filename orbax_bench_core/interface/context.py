@@ -110,12 +110,9 @@ class TestContext(Generic[Options_co]):
         if self.verifier is not None:
             self.verifier(restored, expected)
             if self.on_verified is not None:
-                self.on_verified(self._against(restored, expected, against))
-
-    def _against(self, restored: Any, expected: Any, said: Against | None) -> Against:
-        if restored is (self.pytree if expected is None else expected):
-            return "itself"
-        return said or ("saved" if expected is None else "reference")
+                same = restored is (self.pytree if expected is None else expected)
+                told = against or ("saved" if expected is None else "reference")
+                self.on_verified("itself" if same else told)
 
     @property
     def durable(self) -> bool:

@@ -10,7 +10,6 @@ from typing import IO, Final
 
 import pydantic
 
-from orbax_bench_core.baselines import load_baseline, read_summary
 from orbax_bench_core.files import MAX_BYTES, AnyPath, at_once, matching, opened, read_json
 from orbax_bench_core.inventory import ROLES, file_size, kinds_of, walk
 from orbax_bench_core.provenance import UNKNOWN
@@ -179,6 +178,8 @@ def output_digest(path: AnyPath) -> str:
 
 def baseline_digest(path: str) -> str:
     """Returns a digest of the measured records that a baseline means now, wherever they lie."""
+    from orbax_bench_core.baselines import load_baseline, read_summary
+
     summary = read_summary(path)
     if summary is not None:
         return content_digest(summary.model_dump_json())

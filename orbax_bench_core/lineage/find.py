@@ -4,7 +4,6 @@ import importlib.metadata
 import re
 from typing import Final
 
-from orbax_bench_core.baselines import Registry, is_capture_id
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, checked_path
 from orbax_bench_core.lineage.check import Finding, check, environment_findings, is_unchanged
@@ -58,6 +57,8 @@ def trace(
     if _STORE.fullmatch(given):
         stored: tuple[Finding, ...] = _vertex().load()(given, endpoint=endpoint)
         return stored
+    from orbax_bench_core.baselines import Registry, is_capture_id
+
     path = _existing(given)
     for folder in (path,) if path.is_dir() else (path.with_suffix(""), path.parent):
         if is_capture_id(folder.name):
@@ -102,6 +103,8 @@ def _not_ours(given: str, what: str) -> UserError:
 
 
 def _capture(given: str, folder: AnyPath) -> tuple[Finding, ...]:
+    from orbax_bench_core.baselines import Registry
+
     registry = Registry(str(folder.parent.parent))
     captures = {capture.id: capture for capture in registry.captures_of(folder.parent.name)}
     if folder.name not in captures:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.point import ENDED as ENDED
     from orbax_bench_core.steps.point import SAID as SAID
     from orbax_bench_core.steps.point import PointFailed as PointFailed
-    from orbax_bench_core.steps.point import point_hosts as point_hosts
     from orbax_bench_core.steps.point import run_batch as run_batch
     from orbax_bench_core.steps.pruning import Pruning as Pruning
     from orbax_bench_core.steps.reporting import publish as publish
@@ -52,7 +51,7 @@ _NAMES: Final = {
     "steps.experiments": "Conclusion Experiment NothingFound begin load_for measure_points",
     "steps.notifiers": "Notifiers",
     "steps.planning": "MOST_STEPS batches plan",
-    "steps.point": "ENDED PointFailed SAID point_hosts run_batch",
+    "steps.point": "ENDED PointFailed SAID run_batch",
     "steps.pruning": "Pruning",
     "steps.reporting": ("publish publish_answer publish_verdicts report_of settle write_answer"),
     "steps.soaking": "Drills SoakGoal Soaking recovery soak",

@@ -1,26 +1,19 @@
-"""Experiments: what a suite is measured for, its signs of life, and what is concluded."""
+"""Experiments: what a suite is measured for, and what is concluded."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
-import shutil
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orbax_bench_core import execute
 from orbax_bench_core.config import LoadedSuite, Suite, load_suite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Event, Progress, Say, Session, Watcher, silent
 from orbax_bench_core.exit_codes import Outcome
-from orbax_bench_core.leases import batch_name
-from orbax_bench_core.pages import num_bytes
-from orbax_bench_core.records import Heartbeat, RunDirectory
-from orbax_bench_core.sweep import PairDesign, SweepPoint, lives_of, sides
+from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.beating import Beating
+from orbax_bench_core.steps.room import check_room
 
 if TYPE_CHECKING:
     from orbax_bench_core import pages
@@ -117,10 +110,10 @@ def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusi
     except UserError as nothing:
         raise NothingFound(*nothing.problems) from None
     return Conclusion(
-        outcome=found.outcome.lacking(publish(run).outcome.incomplete),
-        lines=(answer.headline(found).said,),
+        outcome=found.outcome.lacking(publish(run).summary.outcome.incomplete),
+        lines=(answer.parts.headline(found).said,),
         answer=found,
-        document=answer.document(found, str(run.root)),
+        document=answer.parts.document(found, str(run.root)),
         page=f"{run.root}/{answer.page}",
     )
 
@@ -249,177 +242,3 @@ def measure_points(
 
             settings = session.settings
             ensure_limits(session.directory, session.say, settings.host, again=settings.new_limits)
-
-
-_LEAST_SHARE: Final = 0.5
-"""Stored bytes over array bytes that even values which compress well hardly undercut."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Room:
-    """Bytes on the disk of a folder: free, of all arrays at the end, of the largest checkpoint."""
-
-    place: str
-    free: int
-    needed: int
-    largest: int
-
-
-class NoRoom(UserError):
-    """A disk has no room for one checkpoint: a mistake of its choice, or it filled up."""
-
-
-def check_room(session: execute.Session) -> None:
-    """Warns when checkpoints will probably fill a disk, before anything is measured.
-
-    Nothing is known of models and checkpoints that the suite only names, nor of buckets.
-
-    Raises:
-        NoRoom: Not even one checkpoint fits, by half of the bytes of its arrays.
-    """
-    for room in rooms(session):
-        if room.largest * _LEAST_SHARE > room.free:
-            raise NoRoom(
-                f"{room.place} has {num_bytes(room.free)} free, and one checkpoint of this suite "
-                f"has {num_bytes(room.largest)} of arrays: make room, give another "
-                "--output-directory or `storage`, or scale the suite down"
-            )
-        if room.needed > room.free:
-            session.say(
-                f"warning: {room.place} has {num_bytes(room.free)} free, and this run will keep "
-                f"{num_bytes(room.needed)} of checkpoints there; without "
-                "--keep-data and `execution.keep_data` each is deleted after its repeat"
-            )
-
-
-def rooms(session: execute.Session) -> list[Room]:
-    """Returns the room on each local disk that a session writes checkpoints to."""
-    found: dict[int, Room] = {}
-    for point in (point for entry in session.entries for point in sides(entry).values()):
-        size, place = point.checkpoint.num_bytes, point.storage or str(session.directory.root)
-        folder = _existing(place)
-        if not size or folder is None:
-            continue
-        try:
-            device, free = folder.stat().st_dev, shutil.disk_usage(folder).free
-        except OSError:  # what cannot be asked is left to the run
-            continue
-        room = found.get(device) or Room(place=place, free=free, needed=0, largest=0)
-        found[device] = dataclasses.replace(
-            room, needed=room.needed + size * _kept(session, point), largest=max(room.largest, size)
-        )
-    return list(found.values())
-
-
-def _kept(session: execute.Session, point: SweepPoint) -> int:
-    """Returns how many checkpoints of a point a run leaves that are not there yet."""
-    if session.pairs or not session.keeps_data:
-        return 0
-    records = Path(str(session.directory.root)) / "records" / point.id
-    return sum(
-        not (records / f"repeat_{index}").exists() for index in range(session.info.num_repeats)
-    )
-
-
-def _existing(place: str) -> Path | None:
-    """Returns the nearest existing folder above a local place; None for a bucket."""
-    if "://" in place:
-        return None
-    return next((folder for folder in (Path(place), *Path(place).parents) if folder.is_dir()), None)
-
-
-_WHOLE: Final = "all"
-"""Name of the part that is the whole run; a file `run.json` would be one of a run directory."""
-
-
-class Beating(Watcher):
-    """Watcher of a session that says each minute how far it is, and tells another watcher all.
-
-    Without it, a step that hangs and one that takes long look the same for hours.
-    """
-
-    def __init__(self, session: Session, inner: Watcher) -> None:
-        """Counts what `session` measures, and tells `inner` of every event as well."""
-        ids = [entry.id for entry in session.entries]
-        self._run = session.directory
-        self._part = batch_name(ids) if session.step else _WHOLE
-        self._say: Say = session.say if session.step else silent
-        self._inner = inner
-        self._gate, designs, more = session.info.gate, session.info.designs, session.info.more
-        self._shared = {pair.id for pair in session.pairs if not designs[pair.id].lives}
-        self._most = bool(session.pairs)
-        self._points = len(ids)
-        arms = sum(
-            2 * max(designs[pair.id].last_look(self._gate), more.get(pair.id, 0))
-            for pair in session.pairs
-        )
-        self._repeats = 0 if session.settings.soak else len(session.wanted) + arms
-        self._each = session.info.num_repeats
-        self._done: dict[str, int] = dict.fromkeys(ids, 0)
-        self._measured = 0
-        self._began = self._last = datetime.datetime.now(datetime.UTC)
-        self._started = time.monotonic()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._beat_on, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._inner.__enter__()
-        self._started = time.monotonic()
-        self._write()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._write()
-        self._inner.__exit__(*raised)
-
-    def __call__(self, event: Event) -> None:
-        """Counts repeats that have ended."""
-        if isinstance(event, Progress) and event.repeat is not None and event.index is not None:
-            if event.life is not None and event.point.id in self._shared:
-                self._goes_on_with_lives(event.point.id)
-            self._done[event.point.id] = self._done.get(event.point.id, 0) + 1
-            self._measured += not event.reused
-            self._last = datetime.datetime.now(datetime.UTC)
-        self._inner(event)
-
-    def _goes_on_with_lives(self, pair: str) -> None:
-        """Counts the operations of lives that a pair has got after those of shared workers."""
-        self._shared.remove(pair)
-        before = 2 * PairDesign().last_look(self._gate)
-        self._repeats += self._done[pair] + 2 * lives_of(self._gate).last_look(self._gate) - before
-
-    @property
-    def beat(self) -> Heartbeat:
-        """How far it is now."""
-        done = dict(self._done)
-        made = sum(done.values())
-        left = None
-        if self._measured and self._repeats:
-            pace = (time.monotonic() - self._started) / self._measured
-            left = max(0, self._repeats - made) * pace
-        return Heartbeat(
-            part=self._part,
-            began_at=self._began,
-            at=datetime.datetime.now(datetime.UTC),
-            last_at=self._last,
-            ended=self._ended.is_set(),
-            points=self._points,
-            points_done=0 if self._most else sum(n >= self._each for n in done.values()),
-            repeats=self._repeats,
-            repeats_done=made,
-            most=self._most,
-            left_s=left,
-        )
-
-    def _beat_on(self) -> None:
-        while not self._ended.wait(Heartbeat.PERIOD_S):
-            self._say(self._write().words)
-
-    def _write(self) -> Heartbeat:
-        beat = self.beat
-        with contextlib.suppress(OSError, ImportError, UserError):  # the next one may arrive
-            beat.write(self._run)
-        return beat

@@ -6,9 +6,8 @@ import contextlib
 import contextvars
 import dataclasses
 import datetime
-import itertools
 import os
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from orbax_bench_core.errors import UserError
@@ -20,7 +19,8 @@ from orbax_bench_core.records import RunDirectory
 
 if TYPE_CHECKING:
     from orbax_bench_core.analysis.verdicts import VerdictReport
-    from orbax_bench_core.exports.notifications import News, Webhook
+    from orbax_bench_core.exports.news import News
+    from orbax_bench_core.exports.notifications import Webhook
 
 # What is told is imported where it is told: a command that measures starts its workers before.
 
@@ -121,7 +121,9 @@ class Notifiers:
 
     def accepted(self, suite: str, directory: str) -> None:
         """Notes that a regression is known, so that the webhook hears of it when it grows."""
-        from orbax_bench_core.exports.notifications import News, note_accepted, state_file
+        from orbax_bench_core.exports.last_states import state_file
+        from orbax_bench_core.exports.news import News
+        from orbax_bench_core.exports.notifications import note_accepted
 
         folder = _path(self.states) if self.states else _path(directory).parent
         if state_file(folder, suite).exists():  # of others nobody is told
@@ -160,7 +162,7 @@ class Notifiers:
         told = _TOLD.get(set())
         if self.webhook is not None and (directory, state) not in told:
             told.add((directory, state))
-            from orbax_bench_core.exports.notifications import News
+            from orbax_bench_core.exports.news import News
 
             news = News(
                 suite=suite or "a suite that cannot be read",
@@ -177,11 +179,16 @@ class Notifiers:
 
     @contextlib.contextmanager
     def on_failure(
-        self, suite: str | None, directory: str, *, refusal: type[Exception] = UserError
+        self,
+        directory: str,
+        suite: Callable[[], str | None] = lambda: None,
+        *,
+        refusal: type[Exception] = UserError,
     ) -> Iterator[None]:
         """Tells of the exception that ends a block, and lets it go on.
 
-        After a UserError, or a `refusal`, nothing was measured.
+        After a UserError, or a `refusal`, nothing was measured. `suite` finds the name of the
+        suite, for a message.
         """
         try:
             yield
@@ -189,26 +196,26 @@ class Notifiers:
             if isinstance(failure, (UserError, refusal)):
                 # Nothing was measured, and looking for a page of past runs in a bucket that
                 # cannot be reached, or not by this user, takes half a minute.
-                self.failed(suite, directory, str(failure), renews=False, begun=False)
+                self.failed(suite(), directory, str(failure), renews=False, begun=False)
             else:  # what an author's code raised may say anything
-                self.failed(suite, directory, f"{type(failure).__name__}: {failure}")
+                self.failed(suite(), directory, f"{type(failure).__name__}: {failure}")
             raise
 
     def renew_site(self, directory: str) -> None:
         """Writes the morning page again, where one was asked for or is there."""
-        from orbax_bench_core.exports.site import has_site, renew_site, write_site
+        from orbax_bench_core.exports.site_folder import has_site
 
         with _warned("the page of past runs cannot be written again"):
-            if self.site:
-                if has_site(_path(self.site)):
-                    renew_site(_path(self.site))
-                else:
-                    write_site([self.site], self.site)
-                return
-            for folder in itertools.islice(_path(directory).parents, 2):
-                if has_site(folder):
-                    renew_site(folder)
-                    return
+            near = [_path(self.site)] if self.site else _path(directory).parents[:2]
+            folder = next(filter(has_site, near), None)
+            if folder is not None:
+                from orbax_bench_core.exports.site import renew_site
+
+                renew_site(folder)
+            elif self.site:
+                from orbax_bench_core.exports.site import write_site
+
+                write_site([self.site], self.site)
 
     def _notify(self, webhook: Webhook, news: News, *, named: bool, begun: bool) -> None:
         """Posts news, with the name and the run that the run directory knows."""

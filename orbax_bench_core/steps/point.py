@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, Self
 from orbax_bench_core import execute
 from orbax_bench_core.analysis.verdicts import told
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import expected_of, job_name, make_launcher
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.pages import count
@@ -157,45 +156,27 @@ def say(line: str) -> None:
     print(f"{SAID}{line}", flush=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class PointHosts:
-    """Hosts that a point is measured on, started by a place of `orbax-bench launch --on`."""
-
-    launcher: str
-    tpu: str = ""  # without a slice there are as many machines as the point has processes
-    slices: int = 1
-    settings: Sequence[str] = ()
-    noted: str = ""  # file in which a place of Google Cloud notes what it has created
-
-
-def point_hosts(
-    launcher: str,
-    tpu: str = "",
-    slices: int = 1,
-    settings: Sequence[str] | None = None,
-    noted: str = "",
-) -> PointHosts | None:
-    """Returns the hosts that a step was asked to start; None if it names no launcher."""
-    if launcher:
-        return PointHosts(launcher, tpu, slices, settings or (), noted)
-    if tpu or settings:
-        given = f"the slice {tpu}" if tpu else ", ".join(settings or ())
-        raise UserError(f"{given}: name the launcher that it is for, such as jobset or vertex")
-    return None
-
-
 def launch_batch(
     points: Sequence[str],
     output_directory: str,
     *,
-    hosts: PointHosts,
+    launcher: str,
+    tpu: str = "",
+    slices: int = 1,
+    launcher_settings: Sequence[str] = (),
+    noted: str = "",
     settings: execute.RunSettings,
     limits: bool = True,
     strict: bool = False,
     lock: bool = True,
     expect: str = "",
 ) -> BatchOutcome:
-    """Measures some entries of a run that `plan` has begun on hosts of their own, and waits."""
+    """Measures some entries of a run that `plan` has begun on hosts of their own, and waits.
+
+    The `launcher`, a place of `orbax-bench launch --on`, starts the slices or, without `tpu`, as
+    many machines as a point has processes. A place of Google Cloud notes in the file `noted` what
+    it has created.
+    """
     # Each runs `orbax-bench step run-sweep-point`, where it is a container in the image of this
     # step, which `ORBAX_BENCH_IMAGE` names by digest. Interrupted or told to end, it clears the
     # hosts up.
@@ -209,27 +190,27 @@ def launch_batch(
         "--strict": strict,
         "--no-lock": not lock,
     }
-    if hosts.tpu and not expect:
-        expect = expected_of(hosts.launcher, hosts.settings, hosts.tpu, hosts.slices)
+    if tpu and not expect:
+        expect = expected_of(launcher, launcher_settings, tpu, slices)
     words = [flag for flag, given in flags.items() if given]
     words += ["--expect", expect] if expect else []
     command = ("orbax-bench", "step", "run-sweep-point", *ids, "-o", output_directory, *words)
     processes = [point.processes for entry in session.entries for point in sides(entry).values()]
-    launcher = make_launcher(
-        hosts.launcher,
-        hosts.settings,
+    launch = make_launcher(
+        launcher,
+        launcher_settings,
         processes,
-        hosts=None if hosts.tpu else max(processes),
-        tpu=hosts.tpu,
-        slices=hosts.slices,
+        hosts=None if tpu else max(processes),
+        tpu=tpu,
+        slices=slices,
         name=job_name(session.info.run_id, *ids),
         command=command,
         output_directory=output_directory,
         image=os.environ.get(IMAGE),
-        noted=hosts.noted,
+        noted=noted,
     )
-    print(f"{SAID}{said}: measured on hosts started by {hosts.launcher}", flush=True)
-    code = launcher.start()
+    print(f"{SAID}{said}: measured on hosts started by {launcher}", flush=True)
+    code = launch.start()
     if code:
         raise PointFailed(
             f"{said}: its hosts ended with exit code {code}; what they printed "

@@ -24,8 +24,9 @@ from orbax_bench_core.baselines import (
 from orbax_bench_core.contents import Contents
 from orbax_bench_core.errors import UserError, command, listed
 from orbax_bench_core.execute import SHARED_FOLDER
-from orbax_bench_core.exports.notifications import last_states
-from orbax_bench_core.exports.site import has_site, renew_site
+from orbax_bench_core.exports.last_states import last_states
+from orbax_bench_core.exports.site import renew_site
+from orbax_bench_core.exports.site_folder import has_site
 from orbax_bench_core.files import (
     answered,
     checked_path,

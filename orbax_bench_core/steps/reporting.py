@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import importlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
-
-import pydantic
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from orbax_bench_core import answers, files, limits, pages, records
-from orbax_bench_core.analysis.best import Best, Observer, best_of
+from orbax_bench_core.analysis.best import Observer, best_of
 from orbax_bench_core.analysis.summary import (
     ExtraColumns,
     RunSummary,
@@ -21,15 +18,15 @@ from orbax_bench_core.analysis.summary import (
     summarize,
     summary_document,
 )
-from orbax_bench_core.analysis.verdicts import VerdictReport
 from orbax_bench_core.answers import Answer, Found
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exports.ci import junit_xml
 from orbax_bench_core.lineage import METRICS, SAMPLES, ManifestWriter
 from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.steps.retries import read_retries
 from orbax_bench_core.sweep import SweepEntry
 
 if TYPE_CHECKING:
+    from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.exports.tensorboard import EventFiles
 
 _WRITERS: Final = ("scipy.special", "pyarrow.parquet", "pandas")
@@ -79,7 +76,14 @@ def load_writers() -> None:
             importlib.import_module(name)
 
 
-def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummary:
+class Report(NamedTuple):
+    """A report that was written: what it is made from, and what it shows."""
+
+    summary: RunSummary
+    document: pages.Document
+
+
+def publish(directory: records.RunDirectory, *, deep: bool = False) -> Report:
     """Writes tables, pages and TensorBoard's files from the records, and sets the status.
 
     The tables are `samples.parquet`, `summary.csv`, `metrics.json` and, of a sweep, `best.json`,
@@ -95,10 +99,15 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> RunSummar
     summary, lacking = _publish_tables(run, observer, manifest, event_files)
     records.clear_abandoned(directory, run.info.expansion.points)
     info = settle(run, lacking)
-    _publish_best(directory, best_of(info, observer))
-    _write_pages(root, "report", report_of(directory, summary))
+    best, path = best_of(info, observer), root / answers.BEST.file
+    if best.cases:
+        files.write_atomically(path, best.model_dump_json(indent=1).encode())
+    else:  # there is nothing to choose
+        path.unlink(missing_ok=True)
+    document = report_of(directory, summary)
+    _write_pages(root, "report", document)
     manifest.note_report()
-    return summary
+    return Report(summary, document)
 
 
 def report_of(
@@ -106,23 +115,21 @@ def report_of(
 ) -> pages.Document:
     """Returns the report of a run that was published; with `metrics` it has every metric."""
     run = records.Run(directory)
+    said = (*run.info.expansion.notes, *(retries.words for retries in read_retries(directory)))
+    expansion = run.info.expansion.model_copy(update={"notes": said})
+    there = {path.name for path in directory.root.iterdir()} | _ALWAYS
+    if run.info.paired:  # they are written after this report
+        there.add("verdicts.html")
     return summary_document(
-        _with_retries(run.info, directory),
+        run.info.model_copy(update={"expansion": expansion}),
         summary,
         str(directory.root),
         example=next(run.records(), None),
         extra=limits_of(directory, run.info, summary),
         answers=_answers(directory),
-        files=_beside(directory, run.info),
+        files={name: what for name, what in _FILES.items() if name in there},
         metrics=metrics,
     )
-
-
-def _with_retries(info: records.RunInfo, directory: records.RunDirectory) -> records.RunInfo:
-    """Returns the content of `run.json`, with a note for each step that was tried again."""
-    notes = (*info.expansion.notes, *(retries.words for retries in read_retries(directory)))
-    expansion = info.expansion.model_copy(update={"notes": notes})
-    return info.model_copy(update={"expansion": expansion})
 
 
 def _publish_tables(
@@ -154,44 +161,21 @@ def _publish_tables(
         table.end()
     event_files.end()
     summary = dataclasses.replace(summary, left_out=run.directory.strays)
-    files.write_atomically(root / METRICS, json.dumps(_medians(summary), indent=1).encode())
-    return summary, lacking
-
-
-def _publish_best(run: RunDirectory, best: Best) -> None:
-    """Writes `best.json` where there is anything to choose."""
-    path = run.root / answers.BEST.file
-    if best.cases:
-        files.write_atomically(path, best.model_dump_json(indent=1).encode())
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _beside(directory: records.RunDirectory, info: records.RunInfo) -> dict[str, str]:
-    """Returns the files beside a report that it links to, those too that are written after it."""
-    there = {path.name for path in directory.root.iterdir()} | _ALWAYS
-    if info.paired:
-        there.add("verdicts.html")
-    return {name: what for name, what in _FILES.items() if name in there}
-
-
-def _medians(summary: RunSummary) -> dict[str, float]:
-    """Returns the median seconds of each operation, by names that tell points apart."""
-    return {
-        f"{operation.time.point} {operation.time.point_id} {operation.time.operation} s": (
-            operation.time.median
-        )
-        for operation in summary.operations
+    medians = {
+        f"{time.point} {time.point_id} {time.operation} s": time.median
+        for time in (operation.time for operation in summary.operations)
     }
+    files.write_atomically(root / METRICS, json.dumps(medians, indent=1).encode())
+    return summary, lacking
 
 
 def _answers(run: RunDirectory) -> dict[str, pages.Document]:
     """Returns what a report shows of the answers of a run, by name: the choice of options first."""
-    found = dict[str, pages.Document]()
+    found, names = dict[str, pages.Document](), set(files.names_in(run.root))
     for each in sorted(answers.ANSWERS, key=lambda each: not each.in_report):
-        if each.linked and (said := each.read(run)) is not None:
+        if each.linked and each.file in names and (said := each.read(run)) is not None:
             name = each.name.replace("_", " ").capitalize()
-            found[name] = each.document(said, str(run.root))
+            found[name] = each.parts.document(said, str(run.root))
     return found
 
 
@@ -208,6 +192,8 @@ def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> rec
 
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
     """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` and `junit.xml`."""
+    from orbax_bench_core.exports.ci import junit_xml
+
     page = write_answer(run.root, answers.VERDICTS, verdicts)
     files.write_atomically(run.root / "junit.xml", junit_xml(verdicts))
     unpaired = any(point.mode == "unpaired" for point in verdicts.points)
@@ -224,8 +210,8 @@ def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> 
     Raises:
         UserError: The records hold no answer to it.
     """
-    assert answer.answer is not None, f"{answer.name} is made from several runs"
-    found = answer.answer(records.Run(run), **options)
+    assert answer.parts.answer is not None, f"{answer.name} is made from several runs"
+    found = answer.parts.answer(records.Run(run), **options)
     write_answer(run.root, answer, found)
     ManifestWriter(run).note_conclusion(answer.file)
     return found
@@ -234,7 +220,7 @@ def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> 
 def write_answer(root: files.AnyPath, answer: Answer[Found], found: Found) -> files.AnyPath:
     """Writes an answer as data, as Markdown and as a page, and returns the page."""
     files.write_atomically(root / answer.file, found.model_dump_json(indent=1).encode())
-    return _write_pages(root, answer.name, answer.document(found, str(root)))
+    return _write_pages(root, answer.name, answer.parts.document(found, str(root)))
 
 
 def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> files.AnyPath:
@@ -243,45 +229,3 @@ def _write_pages(root: files.AnyPath, name: str, document: pages.Document) -> fi
     files.write_atomically(root / f"{name}.md", pages.to_markdown(document).encode())
     files.write_atomically(page, pages.to_html(document).encode())
     return page
-
-
-_FOLDER: Final = "retries"
-
-
-class StepRetries(files.ResultModel):
-    """A step that was tried again, for reasons that pass by themselves."""
-
-    version: Literal[1] = 1  # version of this layout
-    step: str
-    at: datetime.datetime  # when its last try began, UTC
-    reasons: tuple[str, ...]  # why each try but the last one ended
-    succeeded: bool  # whether the last one ended well
-
-    @property
-    def words(self) -> str:
-        """What happened, in a sentence."""
-        times = len(self.reasons)
-        how = "and went on" if self.succeeded else "without success"
-        return (
-            f"{self.step} was tried again {'once' if times == 1 else f'{times} times'} {how}, "
-            f"last at {self.at:%Y-%m-%d %H:%M} UTC: {'; '.join(dict.fromkeys(self.reasons))}"
-        )
-
-
-def note_retries(run: RunDirectory, retries: StepRetries) -> None:
-    """Writes which step was tried again, in a file of its own."""
-    data = retries.model_dump_json(indent=1).encode()
-    files.write_atomically(
-        run.root / _FOLDER / f"{retries.step}-{files.digest(data)[:12]}.json", data
-    )
-
-
-def read_retries(run: RunDirectory) -> list[StepRetries]:
-    """Returns the steps that were tried again, in the order of time."""
-    found = []
-    for path in files.matching(run.root, f"{_FOLDER}/*.json"):
-        try:
-            found.append(StepRetries.model_validate_json(files.read_at_most(path)))
-        except (OSError, ImportError, UserError, pydantic.ValidationError):
-            continue  # a report says what it can
-    return sorted(found, key=lambda one: one.at)

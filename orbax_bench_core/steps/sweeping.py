@@ -66,21 +66,24 @@ class Sweep(Experiment):
 
     def conclude(self, run: RunDirectory) -> Conclusion:
         """Writes the reports, and shows the tables and what a comparison found."""
-        from orbax_bench_core.analysis.summary import summarize
-        from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
-        from orbax_bench_core.baselines import capture_into
         from orbax_bench_core.steps.reporting import publish, publish_verdicts, report_of
 
-        summary, every = publish(run), self.metrics == "all" and self.compare is None
-        if every:  # of which `summary` keeps what reports show
-            metrics = summarize(Run(run).repeats()).metrics
-            summary = dataclasses.replace(summary, metrics=metrics)
-        document, page = report_of(run, summary, metrics=every), f"{run.root}/report.html"
+        (summary, document), page = publish(run), f"{run.root}/report.html"
+        if self.metrics == "all" and self.compare is None:
+            from orbax_bench_core.analysis.summary import summarize
+
+            # Of the metrics, `summary` keeps what reports show.
+            every = dataclasses.replace(summary, metrics=summarize(Run(run).repeats()).metrics)
+            document = report_of(run, every, metrics=True)
         if self.compare is not None:  # the answer is the verdict; the report has the tables
+            from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
+
             self.verdicts = compare_stored(self.compare, str(run.root))
             page = str(publish_verdicts(run, self.verdicts))
             document = verdicts_document(self.verdicts, str(run.root))
         if self.capture is not None:
+            from orbax_bench_core.baselines import capture_into
+
             folder, left_out = capture_into(run, self.capture)
             self.show(f"Baseline: {folder}")
             for name, reason in left_out.items():
@@ -168,7 +171,6 @@ def study(run: RunDirectory) -> Conclusion:
 def _load_results() -> None:
     """Imports all that shows and writes results, for a time when this process only waits."""
     # It takes as long as all that has to be there before a worker can be started.
-    from orbax_bench_core.analysis import summary, verdicts  # noqa: F401
     from orbax_bench_core.steps.reporting import load_writers
 
     load_writers()

@@ -9,9 +9,6 @@ from orbax_bench_core.worker.events import event_of as event_of
 from orbax_bench_core.worker.process import Worker as Worker
 from orbax_bench_core.worker.process import die_with_parent as die_with_parent
 from orbax_bench_core.worker.process import leave as leave
-from orbax_bench_core.worker.proofs import NOT_PROVED as NOT_PROVED
-from orbax_bench_core.worker.proofs import NOT_TRIED as NOT_TRIED
-from orbax_bench_core.worker.proofs import PROOFS as PROOFS
 from orbax_bench_core.worker.protocol import STACKS_SIGNAL as STACKS_SIGNAL
 from orbax_bench_core.worker.protocol import Task as Task
 from orbax_bench_core.worker.protocol import WorkerSetup as WorkerSetup

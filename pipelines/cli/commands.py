@@ -94,7 +94,7 @@ def run(
 
     console = results_console()  # while a pipeline runs here, `sys.stdout` is its log
     notifiers = Notifiers() if dry_run else Notifiers.of(notify, junit)
-    with notifiers.on_failure(name_in(suite), output_directory):
+    with notifiers.on_failure(output_directory, lambda: name_in(suite)):
         job, loaded = prepare(suite, output_directory, pipeline, target, name, settings, changes)
     if dry_run:
         print(running.planned(job))
@@ -103,7 +103,7 @@ def run(
     suite_name = loaded.suite.suite_name
     with (
         running.refused_as_exit_code(),
-        notifiers.on_failure(suite_name, output_directory, refusal=SubmissionFailed),
+        notifiers.on_failure(output_directory, lambda: suite_name, refusal=SubmissionFailed),
     ):
         ended = running.run_job(job, suite, console, create=create)
     told = running.Told(notifiers, suite_name)

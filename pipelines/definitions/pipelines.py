@@ -115,7 +115,7 @@ def _shown(
     except UserError:
         return None
     if found is not None:
-        pages.print_document(answer.document(found, finished.directory), console)
+        pages.print_document(answer.parts.document(found, finished.directory), console)
     return found
 
 

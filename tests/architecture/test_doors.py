@@ -45,6 +45,7 @@ SECOND_DOORS = [
     ("**", f"{CORE}.steps.pipeline"),  # a room of its own
     ("**", f"{CORE}.steps.releases"),  # another
     ("**", f"{CORE}.worker.page_cache"),
+    ("**", f"{CORE}.worker.proofs"),  # a room of its own
     ("**", "orbax_bench_pipelines.targets.docker"),  # needs an engine's client
     ("**", "orbax_bench_pipelines.targets.local"),  # needs the steps of the library
     (f"{CORE}.benchmarks.nnx_restore", f"{CORE}.state.nnx"),  # flax is optional

@@ -5,9 +5,10 @@ import math
 import pytest
 
 from orbax_bench_core.baselines import load_baseline, resolve_baseline
+from orbax_bench_core.baselines.captures import Promotion
 from orbax_bench_core.baselines.capturing import capture_run, find_capture, promote_capture
 from orbax_bench_core.baselines.find import find_runs, past_log_ratios
-from orbax_bench_core.baselines.store import Promotion, Registry
+from orbax_bench_core.baselines.store import Registry
 from orbax_bench_core.baselines.stored import measured_records
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import write_atomically

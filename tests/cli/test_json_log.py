@@ -1,7 +1,7 @@
 import io
 import json
 
-from orbax_bench_core.cli.measurement import JsonLog
+from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.execute import Progress, Retry
 from orbax_bench_core.steps import PairJudged
 from tests.support.repeats import repeat_over

@@ -10,7 +10,8 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.baselines import Registry, capture_run, promote_capture
-from orbax_bench_core.exports.notifications import News, claim
+from orbax_bench_core.exports.last_states import claim
+from orbax_bench_core.exports.news import News
 from orbax_bench_core.exports.site import write_site
 from orbax_bench_core.files import names_in, place, write_atomically
 from orbax_bench_core.leases import held

@@ -260,7 +260,7 @@ def test_a_finish_for_which_there_is_no_room_tells_and_exits_with_1(
     orbax_bench, make_run, make_record, webhook, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
-    monkeypatch.setattr("orbax_bench_core.steps.pipeline.outputs.WAITS_S", (0.0, 0.0))
+    monkeypatch.setattr("orbax_bench_core.steps.pipeline.retrying.WAITS_S", (0.0, 0.0))
     with small_disk(tmp_path / "disk", "4m") as disk:
         run = make_run([make_record()], folder="disk/nightly/out")
         fill(disk)

@@ -12,7 +12,7 @@ import yaml
 from orbax_bench_core.authoring import BenchmarkOptions
 from orbax_bench_core.sweep import BUILTINS, short_name, sweepable_axes
 from orbax_bench_core.testing import run_benchmark
-from orbax_bench_core.worker import NOT_PROVED, NOT_TRIED
+from orbax_bench_core.worker.proofs import NOT_PROVED, NOT_TRIED
 
 ALIKE = [field.name for field in dataclasses.fields(BenchmarkOptions)]
 """Options that the worker heeds, and no benchmark: shown of one benchmark."""

@@ -176,7 +176,7 @@ def written_again(kind, text):
     from orbax_bench_core.analysis.noise import Passport
     from orbax_bench_core.analysis.verdicts import VerdictReport
     from orbax_bench_core.baselines import Capture
-    from orbax_bench_core.baselines.store import Baseline, Promotion
+    from orbax_bench_core.baselines.captures import Baseline, Promotion
     from orbax_bench_core.limits import Limits
     from orbax_bench_core.lineage.manifest import Manifest
     from orbax_bench_core.records import Record, RunInfo

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.steps import Notifiers, pipeline
-from orbax_bench_core.steps.pipeline import outputs
+from orbax_bench_core.steps.pipeline import retrying
 from tests.support.disks import fill, small_disk
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 from tests.support.verdicts import make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
@@ -147,7 +147,7 @@ def test_people_are_told_once_though_the_report_has_no_room(
     full_disk, make_run, make_record, make_paired_run, webhook, monkeypatch, capfd, paired
 ):
     monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
-    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(retrying, "WAITS_S", (0.0, 0.0, 0.0))
     folder = "disk/nightly/out"
     run = (
         make_paired_run(0, 2.0, folder=folder)

@@ -20,14 +20,14 @@ from orbax_bench_core.steps.pipeline import (
     NotPassed,
     aggregate,
     measurement,
-    outputs,
     plan_sweep,
+    retrying,
     run_sweep_point,
 )
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
 
-WAITS_S = outputs.WAITS_S
+WAITS_S = retrying.WAITS_S
 SUITE = """
 suite_name: scripted
 num_repeats: 2
@@ -40,7 +40,7 @@ benchmarks: [{{generator: {name}, options: {{act: {act}}}}}]
 def planned(tmp_path, monkeypatch):
     """Plans a point, and returns what measures it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.1))
+    monkeypatch.setattr(retrying, "WAITS_S", (0.0, 0.1))
     # A lease whose store failed is left behind, and waited for.
     for name in ("beat_s", "stale_s", "poll_s"):
         monkeypatch.setattr(PACE, name, getattr(PACE, name) / 10)
@@ -144,8 +144,8 @@ def test_room_that_is_lacking_is_a_mistake_only_before_anything_was_tried(
         globals(), "SUITE", SUITE + checkpoint.replace("{", "{{").replace("}", "}}")
     )
     measure, waited = planned(), []
-    monkeypatch.setattr(outputs, "WAITS_S", WAITS_S)
-    monkeypatch.setattr(outputs, "time", types.SimpleNamespace(sleep=waited.append))
+    monkeypatch.setattr(retrying, "WAITS_S", WAITS_S)
+    monkeypatch.setattr(retrying, "time", types.SimpleNamespace(sleep=waited.append))
     monkeypatch.setenv("_KFP_RUNTIME", "true")
     usual, asked = shutil.disk_usage, []
 
@@ -177,10 +177,10 @@ def test_room_that_is_lacking_is_a_mistake_only_before_anything_was_tried(
     ],
 )
 def test_what_passes_is_tried_again_and_nothing_else(monkeypatch, capfd, error, why):
-    monkeypatch.setattr(outputs, "WAITS_S", (0.0, 0.0))
+    monkeypatch.setattr(retrying, "WAITS_S", (0.0, 0.0))
     tries = []
 
-    @outputs.tried_again
+    @retrying.tried_again
     def step():
         tries.append(1)
         if why is None or len(tries) < 3:

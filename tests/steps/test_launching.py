@@ -10,7 +10,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.launchers import PLACES, Place, job_name
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import PointFailed, RunSettings, plan
-from orbax_bench_core.steps.point import PointHosts, launch_batch
+from orbax_bench_core.steps.point import launch_batch
 from tests.support.command_lines import parse
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME
@@ -76,14 +76,14 @@ def launched(point, out, **hosts):
     hosts = {"launcher": "told", **hosts}
     with contextlib.suppress(NoRecord):
         try:
-            launch_batch(point.split(), out, hosts=PointHosts(**hosts), settings=RunSettings())
+            launch_batch(point.split(), out, settings=RunSettings(), **hosts)
         except PointFailed as failure:
             raise (NoRecord if "no record" in str(failure) else PointFailed)(failure) from None
 
 
 def test_hosts_run_the_step_of_that_point_in_the_image_of_this_one(told, point):
     one, out = point(processes=4)
-    launched(one, out, settings=["queue=q", 'node_selector={"pool": "b"}'])
+    launched(one, out, launcher_settings=["queue=q", 'node_selector={"pool": "b"}'])
     [(launch, settings)] = told.launches
     info = RunDirectory(out).read_info()
     [entry] = info.expansion.points
@@ -99,7 +99,7 @@ def test_what_is_asked_of_the_step_is_asked_of_the_hosts(told, point):
         launch_batch(
             [one],
             out,
-            hosts=PointHosts(launcher="told"),
+            launcher="told",
             settings=RunSettings(keep_data=True, hlo_dump=True),
             limits=False,
             strict=True,
@@ -142,4 +142,4 @@ def test_a_launcher_that_there_is_not_is_refused(point):
 def test_hosts_elsewhere_cannot_reach_a_folder_of_this_machine(point):
     settings = ["project=p", "location=l", "machine_type=n2-standard-8"]
     with pytest.raises(UserError, match=r"the run directory .* is a folder of this machine"):
-        launched(*point(), launcher="vertex", settings=settings)
+        launched(*point(), launcher="vertex", launcher_settings=settings)

@@ -13,8 +13,8 @@ from orbax_bench_core.leases import batch_name
 from orbax_bench_core.lineage import read_planned
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps import batches, plan
-from orbax_bench_core.steps.experiments import check_room, rooms
 from orbax_bench_core.steps.planning import points_in
+from orbax_bench_core.steps.room import check_room, rooms
 from orbax_bench_core.sweep import expand
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME

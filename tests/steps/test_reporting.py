@@ -71,7 +71,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_the_others(eventful_run):
     first = next(Run(eventful_run).records())
     folder = eventful_run.root / "records" / first.point_id / "repeat_0"
     (folder / "host_0.json").write_text("{")
-    assert [point.passed for point in publish(eventful_run).points] == [1, 0]
+    assert [point.passed for point in publish(eventful_run).summary.points] == [1, 0]
     assert eventful_run.read_info().status == "incomplete"
 
 

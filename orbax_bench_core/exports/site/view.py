@@ -2,18 +2,17 @@
 
 import dataclasses
 import datetime
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.acceptance import Standing
 from orbax_bench_core.analysis.history import latest, new_in, trend, trends_of, what_ran_in, worst
-from orbax_bench_core.errors import UserError, command
-from orbax_bench_core.exports.site.gathering import Cards, Site, SiteRun, gather
-from orbax_bench_core.files import AnyPath, place, read_json, write_atomically
+from orbax_bench_core.errors import command
+from orbax_bench_core.exports.site.gathering import Site, SiteRun
+from orbax_bench_core.files import AnyPath
 
 _SILENT: Final = "NO REPORT"
 _ACCEPTED: Final = "ACCEPTED"
@@ -203,7 +202,7 @@ def _runs(site: Site, folder: AnyPath) -> pages.Table:
     rows = (
         pages.Row(
             (
-                pages.Cell(_name(night), href=_address(night, folder)),
+                pages.Cell(str(night.folder.name), href=_address(night, folder)),
                 night.info.suite_name,
                 f"{night.info.created_at:%Y-%m-%d %H:%M}",
                 pages.Cell(_word(night.state), _ROLES[night.state], _page(night, folder, "")),
@@ -214,10 +213,6 @@ def _runs(site: Site, folder: AnyPath) -> pages.Table:
     )
     columns = pages.columns("run", "suite", "begun", "state", "what ran")
     return pages.Table(columns, tuple(rows), filters=("suite", "state"))
-
-
-def _name(night: SiteRun) -> str:
-    return str(night.folder.name)
 
 
 def _page(night: SiteRun, folder: AnyPath, otherwise: str | None = None) -> str:
@@ -240,63 +235,3 @@ def _address(night: SiteRun, folder: AnyPath, page: str = "") -> str:
         if here.partition("/")[0] == place.partition("/")[0]:
             return quote(os.path.relpath(f"/{place}", f"/{here}"))
     return f"https://storage.cloud.google.com/{quote(place)}" if scheme == "gs" else ""
-
-
-PAGE: Final = "index.html"
-MOST_RUNS: Final = 60
-"""Runs of a suite on a page, unless told otherwise: a season of nights."""
-
-_SETTINGS: Final = "site.json"
-
-
-def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> Site:
-    """Writes `index.html`, `site.json` and what finished runs say into a folder, local or gs://."""
-    given, root = list(places), place(folder)
-    if not all(given):
-        raise UserError("the path of a folder is empty; name one, or `.` for this one")
-    cards = Cards(root)
-    site = gather(given, most=most, cards=cards)
-    kept = [_kept(place, folder) for place in given]
-    settings = {"schema_version": 1, "places": kept, "most": most}
-    write_atomically(root / _SETTINGS, json.dumps(settings, indent=1).encode())
-    write_atomically(root / PAGE, pages.to_html(site_document(site, root)).encode())
-    cards.write()
-    return site
-
-
-def has_site(folder: AnyPath) -> bool:
-    """Returns whether a folder has a page that runs write again; no, where it cannot be asked."""
-    if str(folder).endswith("//"):
-        return False
-    try:
-        return bool(place(folder / _SETTINGS).exists())
-    except (OSError, ImportError, ValueError):
-        return False
-
-
-def renew_site(folder: AnyPath) -> None:
-    """Writes the page of a folder again, with the places that it was made from."""
-    path = folder / _SETTINGS
-    try:
-        settings = read_json(path)
-        places = [_found(str(place), folder) for place in settings["places"]]
-        most = int(settings["most"])
-    except (ValueError, KeyError, TypeError, OverflowError):
-        raise UserError(f"{path} is none that `orbax-bench site` has written") from None
-    write_site(places, str(folder), most=most)
-
-
-def _kept(place: str, folder: str) -> str:
-    """Returns a place as the settings of a page have it: of one disk, relative to the page.
-
-    Later runs begin in other folders, and a folder of pages may be moved as a whole.
-    """
-    if "://" in place:
-        return place
-    if "://" in folder:
-        return os.path.abspath(place)  # noqa: PTH100 - nothing is resolved
-    return os.path.relpath(place, folder)
-
-
-def _found(place: str, folder: AnyPath) -> str:
-    return place if "://" in place else os.path.normpath(os.path.join(str(folder), place))  # noqa: PTH118

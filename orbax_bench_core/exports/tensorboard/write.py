@@ -20,8 +20,9 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, Sessi
 
 from orbax_bench_core.analysis.summary import short_names
 from orbax_bench_core.errors import redacted
-from orbax_bench_core.exports.tensorboard import cards
-from orbax_bench_core.exports.tensorboard.cards import THROUGHPUT, Metrics, collect, throughput
+from orbax_bench_core.exports.tensorboard import cards, hparams
+from orbax_bench_core.exports.tensorboard.cards import THROUGHPUT
+from orbax_bench_core.exports.tensorboard.metrics import Metrics, collect, throughput
 from orbax_bench_core.files import AnyPath, matching, refuse_links, write_if_changed
 from orbax_bench_core.measure import TIME, block_name, lookup
 from orbax_bench_core.records import Record, Repeat, Run, Series
@@ -51,7 +52,7 @@ class EventFiles:
         self._created = run.info.created_at.timestamp()
         # TensorBoard wants `tfevents` in the name, and reads files in the order of their time.
         self._name = f"events.out.tfevents.{int(self._created)}.{run.info.run_id}.{_OURS}"
-        self._rows, self._folders = cards.columns(run.series()), run_names(run.series())
+        self._rows, self._folders = hparams.columns(run.series()), run_names(run.series())
         self._moves_bytes: dict[str, bool] = {}
         self._written: set[str] = set()
 
@@ -75,7 +76,7 @@ class EventFiles:
                 columns[f"{name}_{THROUGHPUT}_mean"] = f"{name} [GiB/s]"
         log = Log(self._created)
         log.hparams(
-            experiment=cards.experiment(self._info.suite_name, self._created, self._rows, columns)
+            experiment=hparams.experiment(self._info.suite_name, self._created, self._rows, columns)
         )
         self._write(SUMMARY, log)
         _remove_others(self._root, self._run, self._written)
@@ -122,7 +123,7 @@ class EventFiles:
         group = f"{series.name} {series.id[:6]}"
         passed = all(repeat.status == "passed" for repeat in repeats)
         status = api_pb2.STATUS_SUCCESS if passed else api_pb2.STATUS_FAILURE
-        log.hparams(session_start_info=cards.session_start(group, began, self._rows[series.id]))
+        log.hparams(session_start_info=hparams.session_start(group, began, self._rows[series.id]))
         log.hparams(session_end_info=SessionEndInfo(status=status, end_time_secs=ended))
         return log
 

@@ -19,7 +19,7 @@ from orbax_bench_core.execute import RunSettings
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document
-from orbax_bench_core.lineage import artifact_metadata, bounded_metrics, file_digest
+from orbax_bench_core.lineage import bounded_metrics
 from orbax_bench_core.plan import (
     Speeds,
     StorageOptions,
@@ -31,6 +31,7 @@ from orbax_bench_core.plan import (
 from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.steps.experiments import Experiment, perform
 from orbax_bench_core.steps.pipeline import outputs
+from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.point import say
 from orbax_bench_core.steps.soaking import Drills, SoakGoal, Soaking
 from orbax_bench_core.steps.sweeping import study
@@ -38,7 +39,7 @@ from orbax_bench_core.steps.sweeping import study
 _GIB: Final = 2**30
 
 
-@outputs.tried_again
+@tried_again
 def best(
     output_directory: str,
     *,
@@ -74,16 +75,14 @@ def best(
         "best",
         best_document(found, output_directory),
         found,
-        run=RunDirectory(output_directory),
-        answer=answer,
-        summary=summary,
-        report=report,
+        (answer, summary, report),
+        RunDirectory(output_directory),
     )
     ids = [case.recommendation.point_id if case.recommendation else "" for case in found.cases]
     return outputs.Outputs(value=ids, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def inspect_checkpoint(
     checkpoint: str,
     *,
@@ -124,14 +123,12 @@ def inspect_checkpoint(
         "inspection",
         inspection_document(found),
         found.numbers(),
-        answer=answer,
-        summary=summary,
-        report=report,
+        (answer, summary, report),
     )
     return outputs.Outputs(value=list(found.problems), named=named)
 
 
-@outputs.tried_again
+@tried_again
 def plan_save(
     source: str,
     *,
@@ -185,9 +182,7 @@ def plan_save(
         "plan",
         plans_document(plans, found, source),
         [plan.numbers() for plan in plans],
-        answer=answer,
-        summary=summary,
-        report=report,
+        (answer, summary, report),
     )
     return outputs.Outputs(value=[line for plan in plans for line in plan.failures], named=named)
 
@@ -212,7 +207,7 @@ def _storage_options(text: str) -> dict[str, Any]:
     return {name: getattr(taken, name) for name in given}
 
 
-@outputs.tried_again
+@tried_again
 def calibrate(
     runs: Sequence[str], *, passport: str, report: str, save: str = ""
 ) -> outputs.Outputs[None]:
@@ -235,21 +230,17 @@ def calibrate(
     write_atomically(report, pages.to_markdown(noise.calibration_document(found)).encode())
     if save:
         noise.save(found.passport, save)
-    of_runs = {"runs": ",".join(filter(None, runs))}
+    of_runs = {"runs": ",".join(filter(None, runs))} | ({"path": save} if save else {})
     rate: dict[str, float] = {"tests": len(found.tests), "rejected": found.rejected}
     if found.tests:
         rate["reject rate"] = found.rejected / len(found.tests)
     named = {"rate": outputs.StepOutput(metadata=rate)}
-    for name, kind, place in (
-        ("passport", "passport", passport),
-        ("report", "calibration", report),
-    ):
-        of_file = artifact_metadata(kind, digest=file_digest(place), path=save or place)
-        named[name] = outputs.StepOutput(metadata=of_file | of_runs, place=place, copied=True)
+    named["passport"] = outputs.StepOutput.of_file("passport", passport, more=of_runs)
+    named["report"] = outputs.StepOutput.of_file("calibration", report, more=of_runs)
     return outputs.Outputs(value=None, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def study_async(output_directory: str) -> outputs.Outputs[None]:
     """Compare blocking saves with saves in the background, for each size in a run.
 
@@ -277,7 +268,7 @@ def study_async(output_directory: str) -> outputs.Outputs[None]:
     return outputs.Outputs(value=None, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def soak(
     suite: str,
     output_directory: str,
@@ -316,7 +307,7 @@ def soak(
     return outputs.Outputs(value=word, named=named)
 
 
-@outputs.tried_again
+@tried_again
 def recovery(
     suite: str,
     output_directory: str,

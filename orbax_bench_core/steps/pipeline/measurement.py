@@ -9,9 +9,10 @@ from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput, tried_again
+from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
+from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.planning import ensure_checkpoint, plan, points_in
-from orbax_bench_core.steps.point import BatchOutcome, launch_batch, point_hosts, run_batch
+from orbax_bench_core.steps.point import BatchOutcome, launch_batch, run_batch
 
 
 @tried_again
@@ -141,9 +142,19 @@ def run_sweep_point(
         PointFailed: A repeat failed and `strict` is set, or hosts did not come to their end.
     """
     measure: Callable[..., BatchOutcome] = functools.partial(run_batch, host_wait_s=host_wait_s)
-    hosts = point_hosts(launcher, tpu, slices, launcher_settings, noted)
-    if hosts is not None:
-        measure = functools.partial(launch_batch, hosts=hosts, expect=expect)
+    if launcher:
+        measure = functools.partial(
+            launch_batch,
+            launcher=launcher,
+            tpu=tpu,
+            slices=slices,
+            launcher_settings=launcher_settings or (),
+            noted=noted,
+            expect=expect,
+        )
+    elif tpu or launcher_settings:
+        given_for = f"the slice {tpu}" if tpu else ", ".join(launcher_settings or ())
+        raise UserError(f"{given_for}: name the launcher that it is for, such as jobset or vertex")
     given = [point for text in points for point in points_in(text)]
     if not given:
         raise UserError("there is no point to measure: give ids, as plan-sweep returned them")
@@ -155,15 +166,15 @@ def run_sweep_point(
     outcome = measure(
         given, output_directory, settings=how, limits=measure_limits, strict=strict, lock=lock
     )
-    failed = outcome.failures
+    return _outputs_of(RunDirectory(output_directory), outcome)
+
+
+def _outputs_of(run: RunDirectory, outcome: BatchOutcome) -> Outputs[list[str]]:
+    """Writes the file of a batch, with the digest of the records of each of its points."""
+    ids, failed = list(outcome.records), outcome.failures
     status = "failed" if failed else "passed"
-    run, ids = RunDirectory(output_directory), list(outcome.records)
     place = str(run.root / lineage.name_batch(run, batch_name(ids), ids, status))
-    of_batch = lineage.artifact_metadata(
-        "records", run, digest=lineage.file_digest(place), path=place
-    )
-    written = StepOutput(
-        metadata=of_batch | {"status": status, "points": str(len(ids))}, place=place, copied=True
-    )
+    more = {"status": status, "points": str(len(ids))}
+    written = StepOutput.of_file("records", place, run, more=more)
     statuses = ["failed" if point_id in failed else "passed" for point_id in ids]
     return Outputs(value=statuses, named={"records": written})

@@ -9,8 +9,9 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exports import notifications
-from orbax_bench_core.exports.notifications import News, Webhook, announce, webhook_at
+from orbax_bench_core.exports import last_states
+from orbax_bench_core.exports.news import News
+from orbax_bench_core.exports.notifications import Webhook, announce, webhook_at
 from orbax_bench_core.files import read_if_there
 from tests.support.bucket import bucket, served_bucket  # noqa: F401 - fixtures
 from tests.support.processes import start_cli
@@ -229,7 +230,7 @@ def test_the_state_on_cloud_storage_is_replaced_by_its_generation(told, webhook,
 
 def test_of_two_writers_on_cloud_storage_one_announces(told, webhook, bucket, monkeypatch):
     told("PASS", folder="gs://bucket/nightly")
-    read = notifications.files.read_if_there
+    read = last_states.files.read_if_there
     first = []
 
     def read_as_another_writes(path):
@@ -239,7 +240,7 @@ def test_of_two_writers_on_cloud_storage_one_announces(told, webhook, bucket, mo
             told("REGRESSION", first=1, folder="gs://bucket/nightly")
         return content
 
-    monkeypatch.setattr(notifications.files, "read_if_there", read_as_another_writes)
+    monkeypatch.setattr(last_states.files, "read_if_there", read_as_another_writes)
     told("REGRESSION", first=2, folder="gs://bucket/nightly")
     assert webhook.states == ["PASS", "REGRESSION"]
 
@@ -261,5 +262,5 @@ def test_of_two_commands_at_once_one_announces_where_the_state_is_on_a_server(
     said = [command.communicate(timeout=120)[0] for command in commands]
     assert [command.returncode for command in commands] == [3, 3], said
     assert webhook.states == ["REGRESSION"], said
-    held = read_if_there(notifications.state_file(epath.Path(states), slower.suite))
+    held = read_if_there(last_states.state_file(epath.Path(states), slower.suite))
     assert json.loads(held)["delivered"]

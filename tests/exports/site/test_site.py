@@ -13,9 +13,10 @@ import pytest
 from etils import epath
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
-from orbax_bench_core.exports.site import gather, has_site, renew_site, site_document, write_site
-from orbax_bench_core.exports.site.gathering import CARDS
+from orbax_bench_core.exports.site import gather, renew_site, site_document, write_site
+from orbax_bench_core.exports.site.cards import CARDS
 from orbax_bench_core.exports.site.view import _address
+from orbax_bench_core.exports.site_folder import has_site
 from orbax_bench_core.pages import to_html
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps import publish

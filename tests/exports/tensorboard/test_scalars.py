@@ -9,7 +9,7 @@ from tensorboard.compat.proto import types_pb2
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from orbax_bench_core.exports.tensorboard import cards
+from orbax_bench_core.exports.tensorboard import hparams
 from orbax_bench_core.measure import BYTES, TIME, Sample
 from orbax_bench_core.records import ErrorInfo
 from tests.support.repeats import series_of
@@ -154,7 +154,7 @@ def rows(make_point):
 
     def make(*options, **fields):
         points = [make_point(options=one, **fields) for one in options]
-        return list(cards.columns(map(series_of, points)).values())
+        return list(hparams.columns(map(series_of, points)).values())
 
     return make
 
