@@ -244,8 +244,7 @@ class Runner:
         group = attempt.group = self._group(turn)
         after = Drill(killed=dataclasses.replace(killed, start_s=time.monotonic() - began))
         attempt.tasks = [task.model_copy(update={"drill": after}) for task in attempt.tasks]
-        with kill.restoring():
-            attempt.ended = group.perform(attempt.tasks, self._timeout_s)
+        attempt.ended = group.perform(attempt.tasks, self._timeout_s)
 
     @staticmethod
     def _kill_of(turn: RepeatKey) -> Kill:

@@ -65,11 +65,6 @@ class RunInfo(Versioned):
     created_at: datetime.datetime
     status: RunStatus = "running"
 
-    @property
-    def num_series(self) -> int:
-        """How many points are measured, each arm of a pair counted."""
-        return sum(len(sweep.sides(entry)) for entry in self.expansion.points)
-
     def order(self, pair: sweep.Pair, block: int) -> tuple[config.Arm, ...]:
         """Returns the arm of each of the 4 slots of a block."""
         return sweep.arrangement(self.order_seed, pair.id, block)
