@@ -238,9 +238,6 @@ class _Repeat:
             stack.enter_context(measure.observing(self._observe))
             if keys:
                 stack.enter_context(measure.also_collecting(*keys))
-            if self._setup.soak:
-                _require_metrics_as_text()
-                stack.enter_context(measure.reading_as_text())
             yield
 
     def _observe(self, samples: Sequence[measure.Sample]) -> None:
@@ -328,20 +325,6 @@ def _first_line(failure: BaseException) -> str:
     except Exception as error:  # noqa: BLE001 - the exception is the author's
         text = f"its text cannot be told: __str__ raised {type(error).__name__}"
     return (text.strip() or type(failure).__name__).splitlines()[0]
-
-
-def _require_metrics_as_text() -> None:
-    """Refuses a TensorStore whose metrics can be read only in a way that leaks."""
-    try:
-        import tensorstore
-    except ModuleNotFoundError:
-        return
-    if not hasattr(tensorstore, "experimental_collect_prometheus_format_metrics"):
-        raise UnmetNeed(
-            "a soak reads TensorStore's metrics as text, since reading them as objects keeps 3 to "
-            "12 KB each time, which would count as a leak; the installed TensorStore has no "
-            "experimental_collect_prometheus_format_metrics: take 0.1.86"
-        )
 
 
 def _await_all_hosts(task: Task) -> None:
