@@ -71,10 +71,7 @@ def run_repeat(
         state=repeat.state,
         inventory=repeat.inventory,
         effects=repeat.effects,
-        provenance={
-            **task.provenance(provenance, setup.root, repeat.state),
-            "code": repeat.code,
-        },
+        provenance={**task.provenance(provenance, setup.root, repeat.state), "code": repeat.code},
         worker=worker,
     )
     try:
@@ -242,6 +239,8 @@ class _Repeat:
 
     def _observe(self, samples: Sequence[measure.Sample]) -> None:
         if self._task.measured.conditions.host_memory == "reused":
+            # An allocator that keeps what is freed makes growth look like nothing: no sample is
+            # better than one of 0, and a note says why there is none.
             own = [sample for sample in samples if sample.metric != measure.RSS_GROWTH.name]
             if len(own) < len(samples):
                 self._left_out[measure.block_name(samples[0].operation, samples[0].occurrence)] = (
