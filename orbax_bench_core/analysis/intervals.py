@@ -3,8 +3,8 @@
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 MISS: Final = 0.05
 """Share of cases in which an interval may miss what it is of."""
@@ -19,49 +19,6 @@ class Interval(NamedTuple):
     low: float
     high: float
     coverage: float
-
-
-def between(low: float | None, high: float | None, write: Callable[[float], str]) -> str:
-    """Returns the interval of a ratio, such as `[0.9–1.2]`; a dash without one.
-
-    Where only one end is known, which nothing or infinity for the other does not make two, it is
-    `at most 1.2` or `at least 0.9`.
-    """
-    if any(end is not None and math.isnan(end) for end in (low, high)):
-        return "–"
-    least = None if low is None or low <= 0 else write(low)
-    most = None if high is None or math.isinf(high) else write(high)
-    if least is None:
-        return "–" if most is None else f"at most {most}"
-    return f"at least {least}" if most is None else f"[{least}–{most}]"
-
-
-def ratio(value: float | None) -> str:
-    """Returns a ratio of times, such as `1.210x`; a dash when there is none."""
-    return "–" if value is None or math.isnan(value) else f"{_three_decimals(value)}x"
-
-
-class HasInterval(Protocol):
-    """A result with a 95 % interval; an end that is None is open."""
-
-    @property
-    def low(self) -> float | None:
-        """Lower end."""
-
-    @property
-    def high(self) -> float | None:
-        """Upper end."""
-
-
-def interval(found: HasInterval) -> str:
-    """Returns the 95 % interval of a ratio, such as `[1.152–1.271]`; a dash without one."""
-    return between(found.low, found.high, _three_decimals)
-
-
-def _three_decimals(value: float) -> str:
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
 
 
 def median_interval(values: Sequence[float]) -> Interval:

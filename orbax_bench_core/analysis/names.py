@@ -1,13 +1,23 @@
-"""Names as all answers give them: of points, and of operations in words."""
+"""Names as all answers give them: of points, of operations in words, of options with a value."""
 
 import collections
+import json
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from orbax_bench_core.measure import OF_CPU
+from orbax_bench_core.pages import Role
 
-_SPOKEN: Final = {
+ROLES: Final[dict[str, Role]] = {
+    "REGRESSION": "bad",
+    "LEAK": "bad",
+    "FAILED": "bad",
+    "INCONCLUSIVE": "unsure",
+    "PASS": "good",
+}
+"""Meaning of the word of an answer, the worst first."""
+SPOKEN: Final = {
     "save": "saves",
     "save_blocking": "blocking saves",
     "save_background": "background saves",
@@ -15,7 +25,15 @@ _SPOKEN: Final = {
     "load": "loads",
     "restore": "restores",
     "delete": "deletions",
+    "recovery": "recoveries",
+    "blocking": "blocking saves",
+    "bytes": "bytes on storage",
+    "memory": "peak memory",
+    "step_p99": "the 99th percentile of training steps",
+    "step_max": "the longest training step",
 }
+"""Operations, and the goals of a choice that are none, as the subject of a sentence."""
+# Not those within brackets, of an option that is a list or a mapping.
 _COMMA: Final = re.compile(r",(?![^\[\](){}]*[\])}])")
 
 
@@ -41,10 +59,15 @@ def shortened(names: Mapping[str, str]) -> dict[str, str]:
 def spoken(operation: str) -> str:
     """Returns an operation as the subject of a sentence, such as `blocking saves`."""
     name = operation.removesuffix(OF_CPU)
-    said = _SPOKEN.get(name, f"{name} operations")
+    said = SPOKEN.get(name, f"{name} operations")
     return f"CPU times of {said}" if name != operation else said
 
 
 def heading(operation: str) -> str:
     """Returns an operation as a heading, such as `save, blocking`."""
     return re.sub("_(blocking|background|durable)(?=:|$)", r", \1", operation)
+
+
+def setting_text(setting: Any) -> str:
+    """Returns the value of an option as JSON, a text without quotes."""
+    return setting if isinstance(setting, str) else json.dumps(setting)

@@ -108,9 +108,7 @@ class Checkpointables(interface.BenchmarksGenerator[CheckpointablesOptions]):
 
         with orbax:
             saving.measure_save_by(
-                *(metrics, context, path, items),
-                orbax_api.save_items,
-                orbax_api.save_items_async,
+                *(metrics, context, path, items), orbax_api.save_items, orbax_api.save_items_async
             )
             delete_if_scarce(tree)
             iterator = _Iterator(0)

@@ -6,11 +6,7 @@ from typing import Any, Literal
 
 from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support import dividing, saving
-from orbax_bench_core.benchmarks.support.options import (
-    MeasuringOptions,
-    delete,
-    delete_if_scarce,
-)
+from orbax_bench_core.benchmarks.support.options import MeasuringOptions, delete, delete_if_scarce
 from orbax_bench_core.measure import Metrics
 
 
@@ -116,10 +112,7 @@ def _chosen(tree: Any, most_bytes: float) -> set[str]:
 
 
 def _measure_save(
-    metrics: Metrics,
-    context: interface.TestContext[PartialCheckpointOptions],
-    path: Any,
-    tree: Any,
+    metrics: Metrics, context: interface.TestContext[PartialCheckpointOptions], path: Any, tree: Any
 ) -> None:
     """Saves the tree, whole or in pieces, and measures it as `measure_parts` does."""
     import jax

@@ -19,11 +19,7 @@ from orbax_bench_core.benchmarks.support.options import (
     delete_if_scarce,
     gib_to_bytes,
 )
-from orbax_bench_core.benchmarks.support.saving import (
-    load_target,
-    measure_load,
-    measure_save_by,
-)
+from orbax_bench_core.benchmarks.support.saving import load_target, measure_load, measure_save_by
 from orbax_bench_core.measure import Metrics
 
 if TYPE_CHECKING:

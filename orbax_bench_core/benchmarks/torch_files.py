@@ -156,13 +156,7 @@ def _round_trip(
 
     await_all_hosts(f"{benchmark}_ready")
     measure_parts(
-        metrics,
-        context,
-        path,
-        save,
-        None,
-        num_bytes=data.num_bytes,
-        collectors=options.collectors,
+        metrics, context, path, save, None, num_bytes=data.num_bytes, collectors=options.collectors
     )
     tensors.clear()
     data.free_if_scarce()

@@ -41,13 +41,8 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
             the platform and needs 2 processes.
         wiped: Whether the disk of the last process is empty after a kill, as that of a machine that
             was replaced; for `tier: local`.
-        kill: What a drill kills: the `last` process; `all`; or the `host` of the last, with its
-            agent, which somebody has to start again: on several hosts alone; or the store, by a
-            mapping: `store_down` and `store_up` are commands that take it away and bring it back,
-            run by the shell on the host of process 0; `when: training` (the default) takes it away
-            until the job notices, and kills no process; `when: restoring` kills all, and takes it
-            away for `outage_s` once new ones are up. After `outage_s`, 30 by default, it is back in
-            any case; a job that has not noticed by then has failed its drill.
+        kill: What a drill kills: the `last` process; `all`; or, on several hosts, the `host` of the
+            last, with its agent, which somebody has to start again.
         peers_wait_s: Seconds for which a drill leaves the other processes alone, to see when they
             notice by themselves; 0 ends them at once.
     """
@@ -59,7 +54,7 @@ class TrainingJobOptions(BoundedOptions, SaveRestoreOptions):
     compilation_cache: interface.Sweepable[Literal["off", "warm", "cold"]] = "off"
     tier: interface.Sweepable[Literal["storage", "local", "replicator"]] = "storage"
     wiped: interface.Sweepable[bool] = False
-    kill: interface.Sweepable[Literal["last", "all", "host"] | dict[str, Any]] = "last"
+    kill: interface.Sweepable[Literal["last", "all", "host"]] = "last"
     peers_wait_s: interface.Sweepable[float] = 0.0
 
     least = {"save_interval_steps": 1, "max_to_keep": 1, "train_steps": 1, "matrix_size": 1}

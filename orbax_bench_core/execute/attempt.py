@@ -74,6 +74,7 @@ class RepeatAttempt:
         """Records that a host failed, and how the others were ended for that."""
         own = records.ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
         peer = peer_failed(failure.host, failure.message)
+        # What is known of a host itself outranks that it was ended for another.
         peers = dict.fromkeys(range(len(self.tasks)), peer)
         self.errors = {**peers, **failure.others, failure.host: own}
         self._record(self.errors)
@@ -129,6 +130,7 @@ def attempts_so_far(
     """Returns the failed attempts of each host before a repeat is tried again."""
     # A host that passed, and is to measure again because another one failed, has attempts too.
     failed = {host: record.error for host, record in earlier.records.items() if record.error}
+    # The host that failed by itself, if any did: the others were ended for it.
     first = min(failed, key=lambda host: failed[host].type == records.PEER_FAILED, default=None)
     peer = None if first is None else peer_failed(first, failed[first].message)
     return {

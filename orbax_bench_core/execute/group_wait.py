@@ -46,12 +46,7 @@ class GroupWait:
     """
 
     def __init__(
-        self,
-        workers: Sequence[WorkerHandle],
-        inbox: Inbox,
-        *,
-        timeout_s: float,
-        patience: Patience,
+        self, workers: Sequence[WorkerHandle], inbox: Inbox, *, timeout_s: float, patience: Patience
     ) -> None:
         """Waits for `workers`, whose lines arrive in `inbox`, for at most `timeout_s` seconds."""
         self._workers = workers

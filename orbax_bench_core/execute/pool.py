@@ -23,7 +23,6 @@ from orbax_bench_core.worker import WorkerSetup
 
 if TYPE_CHECKING:
     from orbax_bench_core.execute.session import Session
-    from orbax_bench_core.records import RunDirectory
     from orbax_bench_core.sweep import SweepPoint
 
 _MAX_SHARING_GROUPS = 2
@@ -64,7 +63,11 @@ class WorkerPool:
             self._environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         # Records have the last lines of a worker that failed; there is no other place for logs.
         self._logs_are_scratch = "://" in self._root
-        self._logs = _log_folder(session.directory)
+        self._logs = (
+            new_scratch_folder("orbax-bench-logs")
+            if self._logs_are_scratch
+            else Path(os.fspath(session.directory.logs))
+        )
         self._groups: dict[sweep.Placement, WorkerGroup] = {}
         # groups that follow those in turn, started before anything was measured
         self._next: dict[sweep.Placement, list[WorkerGroup]] = {}
@@ -327,9 +330,3 @@ def _environment(session: Session) -> dict[str, str]:
         flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_proto"
         environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
     return environment
-
-
-def _log_folder(run: RunDirectory) -> Path:
-    if "://" in str(run.root):
-        return new_scratch_folder("orbax-bench-logs")
-    return Path(os.fspath(run.logs))

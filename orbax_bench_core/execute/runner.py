@@ -219,6 +219,8 @@ class Runner:
             attempt.record_failure(failure)
         else:
             attempt.record_late_hosts()
+        # A benchmark that failed may have left something running, which the next repeat would
+        # measure; one whose need was not met has begun nothing.
         if attempt.group is not None and attempt.began and not self._read(turn).finished:
             self.pool.discard(attempt.group)
         if self._drills:
@@ -231,7 +233,9 @@ class Runner:
         """Kills a repeat that trains in fresh processes, and has others go on after it."""
         group = attempt.group = self._group(turn)
         self._watch(turn.progress())
-        kill = self._kill_of(turn)
+        # By the block, so that both arms are killed at one step.
+        seed = f"{turn.point.id}:{turn.repeat if turn.block is None else turn.block}"
+        kill = Kill.of(turn.measured, seed)
         first = [task.model_copy(update={"drill": Drill()}) for task in attempt.tasks]
         try:
             killed = group.perform_and_kill(first, kill, self._timeout_s)
@@ -244,14 +248,7 @@ class Runner:
         group = attempt.group = self._group(turn)
         after = Drill(killed=dataclasses.replace(killed, start_s=time.monotonic() - began))
         attempt.tasks = [task.model_copy(update={"drill": after}) for task in attempt.tasks]
-        with kill.restoring():
-            attempt.ended = group.perform(attempt.tasks, self._timeout_s)
-
-    @staticmethod
-    def _kill_of(turn: RepeatKey) -> Kill:
-        """Draws how a repeat is killed; both arms of a block at one step."""
-        seed = f"{turn.point.id}:{turn.repeat if turn.block is None else turn.block}"
-        return Kill.of(turn.measured, seed)
+        attempt.ended = group.perform(attempt.tasks, self._timeout_s)
 
     def _group(self, turn: RepeatKey) -> WorkerGroup:
         if self._drills:

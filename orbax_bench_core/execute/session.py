@@ -18,13 +18,7 @@ from orbax_bench_core.execute.machine_turns import turns_on
 from orbax_bench_core.execute.placement import ExpectedDevices
 from orbax_bench_core.files import place
 from orbax_bench_core.provenance import CodeUnderTest, code_under_test
-from orbax_bench_core.records import (
-    Repeat,
-    RunDirectory,
-    RunInfo,
-    check_versions,
-    clear_abandoned,
-)
+from orbax_bench_core.records import Repeat, RunDirectory, RunInfo, check_versions, clear_abandoned
 
 Say = Callable[[str], None]
 """Takes a line for people."""

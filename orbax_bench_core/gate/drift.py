@@ -41,6 +41,8 @@ def drift_p_value(logs: Floats) -> float | None:
     Returns:
         The two-sided p-value of a slope of zero: 0 for an exact line, 1 for equal values.
     """
+    from scipy.special import stdtr
+
     count = len(logs)
     if count < _FEWEST:
         return None
@@ -58,7 +60,7 @@ def drift_p_value(logs: Floats) -> float | None:
     line, seen = (each - level * (each @ level) / (level @ level) for each in (line, seen))
     slope = float(line @ seen) / float(line @ line)
     error = math.sqrt(float(((seen - slope * line) ** 2).sum()) / (count - 3) / float(line @ line))
-    return _two_sided(slope / error, count - 3)
+    return 2 * float(stdtr(count - 3, -abs(slope / error)))
 
 
 def _correlation(rest: Floats) -> float:
@@ -74,9 +76,3 @@ def _whitened(values: Floats, rho: float) -> Floats:
     """Returns values less what the one before each leads to expect."""
     first = math.sqrt(1 - rho**2) * values[:1]
     return np.concatenate([first, values[1:] - rho * values[:-1]])
-
-
-def _two_sided(statistic: float, freedom: int) -> float:
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(freedom, -abs(statistic)))

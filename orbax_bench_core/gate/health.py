@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +28,19 @@ _MANY_OUTLIERS: Final = 0.05
 _FEWEST_OUTLIERS: Final = 2
 """A value in ten lies that far off in one of eight series of ten normal values."""
 
+FEWEST: Final = 10
+"""Below so many values two groups and one with a hole look alike."""
+
+_SMALLEST_GROUP: Final = 0.25
+_CLEAR_GAP: Final = 0.8
+_CLEARER_GAP_OF_FEW: Final = 30.0
+_LARGE_RATIO: Final = 1.05
+
+_FEWEST_AFTER_START: Final = 4
+_START_SHARE: Final = 0.5
+_START_RATIO: Final = 1.25
+_START_GAP: Final = 4.0
+
 
 def health(times: Any) -> SeriesHealth:
     """Describes one series of one arm.
@@ -44,13 +58,10 @@ def health(times: Any) -> SeriesHealth:
     if not len(values):
         return SeriesHealth(n=0, median=math.nan, flags=(*flags, "no values"))
     logs = np.log(values)
-    drift_p, drift = _drift(logs)
+    drift_p, drift = drifts = _drift(logs)
     regimes = find_regimes(logs)
     outliers = _outliers(logs, regimes)
-    flags += _drift_flag(drift_p, drift)
-    flags += _regime_flag(regimes)
-    flags += _outlier_flag(outliers, len(values))
-    flags += _slow_start_flag(logs)
+    flags += _flags(logs, drifts, regimes, outliers)
     several = len(values) > 1
     lower, upper = np.percentile(values, (25, 75)).tolist()
     middle = float(np.median(values))
@@ -66,6 +77,35 @@ def health(times: Any) -> SeriesHealth:
         outliers=outliers,
         flags=tuple(flags),
     )
+
+
+def _flags(
+    logs: Floats,
+    drift: tuple[float | None, float | None],
+    regimes: Regimes | None,
+    outliers: float,
+) -> Iterator[str]:
+    """Yields what a reader must know of a series, a line each; `drift` is what `_drift` returns."""
+    p_value, change = drift
+    if change is not None and is_drift(p_value, change):
+        yield f"drifts by {change:+.0%} from start to end (p = {p_value:.1g})"
+    if regimes is not None:
+        slow, count = int(regimes.slow.sum()), len(regimes.slow)
+        yield (
+            f"two separate groups: {slow} of {count} values are about {regimes.ratio:.2f}x as slow "
+            f"as the others (changes between them: {regimes.switches}); no single number describes "
+            "both"
+        )
+    # The share is a whole number of values over their count.
+    if outliers > _MANY_OUTLIERS and round(outliers * len(logs)) >= _FEWEST_OUTLIERS:
+        yield f"{outliers:.0%} of the values are far from the others"
+    if first := slow_start(logs):
+        ratio = math.exp(np.median(logs[:first]) - np.median(logs[first:]))
+        which = "the first value is" if first == 1 else f"the first {first} values are"
+        yield (
+            f"{which} {ratio:.1f}x as slow as the rest: probably cold among warm, so drop them or "
+            "measure more warm-ups"
+        )
 
 
 def _drift(logs: Floats) -> tuple[float | None, float | None]:
@@ -89,57 +129,6 @@ def _outliers(logs: Floats, regimes: Regimes | None) -> float:
         limit = _FAR * max(robust_sigma(group) or 0.0, _LEAST_SIGMA)
         far += int(np.count_nonzero(np.abs(group - np.median(group)) > limit))
     return far / len(logs)
-
-
-def _outlier_flag(outliers: float, count: int) -> list[str]:
-    # The share is a whole number of values over their count.
-    if outliers <= _MANY_OUTLIERS or round(outliers * count) < _FEWEST_OUTLIERS:
-        return []
-    return [f"{outliers:.0%} of the values are far from the others"]
-
-
-def _drift_flag(p_value: float | None, drift: float | None) -> list[str]:
-    if drift is None or not is_drift(p_value, drift):
-        return []
-    return [f"drifts by {drift:+.0%} from start to end (p = {p_value:.1g})"]
-
-
-def _regime_flag(regimes: Regimes | None) -> list[str]:
-    if regimes is None:
-        return []
-    slow, count = int(regimes.slow.sum()), len(regimes.slow)
-    flag = (
-        f"two separate groups: {slow} of {count} values are about {regimes.ratio:.2f}x as slow as "
-        f"the others (changes between them: {regimes.switches}); no single number describes both"
-    )
-    return [flag]
-
-
-def _slow_start_flag(logs: Floats) -> list[str]:
-    first = slow_start(logs)
-    if not first:
-        return []
-    ratio = math.exp(np.median(logs[:first]) - np.median(logs[first:]))
-    which = "the first value is" if first == 1 else f"the first {first} values are"
-    flag = (
-        f"{which} {ratio:.1f}x as slow as the rest: probably cold among warm, so drop them or "
-        "measure more warm-ups"
-    )
-    return [flag]
-
-
-FEWEST: Final = 10
-"""Below so many values two groups and one with a hole look alike."""
-
-_SMALLEST_GROUP: Final = 0.25
-_CLEAR_GAP: Final = 0.8
-_CLEARER_GAP_OF_FEW: Final = 30.0
-_LARGE_RATIO: Final = 1.05
-
-_FEWEST_AFTER_START: Final = 4
-_START_SHARE: Final = 0.5
-_START_RATIO: Final = 1.25
-_START_GAP: Final = 4.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -232,6 +232,8 @@ class Point:
             if endpoint != "missing":
                 regressed = {name for name in times if verdicts[name].word == "REGRESSION"}
                 doubts, certain = self._doubts(look, times, word, regressed, used_up=used_up)
+        # Only a REGRESSION ends a comparison at once: a PASS is given of all that was measured, so
+        # that a slow state which begins late is in it.
         stands = word == "REGRESSION" and not doubts
         settled = self._broken or stands or certain or used_up or passed
         next_look = None if settled else self._ahead[0]
@@ -328,6 +330,7 @@ class Point:
     def describe(self, found: Look) -> dict[str, Verdict]:
         """Returns the verdicts on all operations, of what was measured up to a look."""
         series, times = self.series(self.operations, found.look), dict(found.times)
+        first_pass = self.config.fewest_of_pass(self._repeat_s, self.schedule.per_life)
         described: dict[str, Verdict] = {}
         for name, read in self.operations.items():
             if isinstance(read, str):
@@ -345,7 +348,7 @@ class Point:
                 rule,
                 times.get(name),
                 alpha_scale=self._share if decides else 1.0,
-                first_pass=self._first_pass if decides else 0,
+                first_pass=first_pass if decides else 0,
                 seed=self._seed,
             )
         return self._with_faster(described, times, series)
@@ -378,10 +381,6 @@ class Point:
         first = self.series(self.primary, 0).values() if self.attempts.operations else ()
         own = sum(each.median() for each in first if each.some_worked(candidate=False))
         return max(own, self.known.get("repeat_s", 0.0)) or math.inf
-
-    @functools.cached_property
-    def _first_pass(self) -> int:
-        return self.config.fewest_of_pass(self._repeat_s, self.schedule.per_life)
 
     def _limits(self, look: int, repeat_s: float) -> GateConfig:
         return self.config.limits_at(look, repeat_s, self.schedule.per_life)

@@ -3,12 +3,20 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 
 from orbax_bench_core.config import PER_ARM, GateConfig, GateRule
 from orbax_bench_core.gate.looks import Schedule
-from orbax_bench_core.gate.power import LIKELY, POWER, boundaries, detectable_at, standard_error
+from orbax_bench_core.gate.power import (
+    LIKELY,
+    POWER,
+    Setting,
+    boundaries,
+    detectable_at,
+    standard_error,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +36,9 @@ class GatePlan:
 
 
 def plan(
-    sigma: float,
-    rule: GateRule | None = None,
-    true_ratio: float = 1.0,
-    *,
-    per_life: int = 1,
-    tau: float = 0.0,
-    baseline_s: float | None = None,
-    first_pass: int = 0,
+    sigma: float, rule: GateRule | None = None, true_ratio: float = 1.0, **setting: Unpack[Setting]
 ) -> GatePlan:
-    """Returns how long a comparison will probably take.
+    """Returns how long a comparison will probably take in a setting.
 
     It follows the normal process of `detectable` over the looks, for independent log-normal times.
     Stalls and slow states that the robust sigma leaves out make it take longer, and so do stalls
@@ -47,38 +48,22 @@ def plan(
         sigma: Standard deviation of the log time of one operation: 0.05 is about 5 %.
         rule: Tolerance, margin, levels and looks; by default those of the program.
         true_ratio: Candidate over baseline.
-        per_life: Operations of one life of a worker.
-        tau: Standard deviation of the offset of a process, in log time.
-        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
-        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+        setting: All else that is known.
 
     Raises:
-        ValueError: `sigma` or `tau` is negative or not finite, or `true_ratio` is not positive.
+        ValueError: A standard deviation is negative or not finite, or `true_ratio` not positive.
     """
-    for name, value in (("sigma", sigma), ("tau", tau)):
+    for name, value in (("sigma", sigma), ("tau", setting.get("tau", 0.0))):
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{name} is {value}; a standard deviation of at least 0 is needed")
     if not (math.isfinite(true_ratio) and true_ratio > 0):
         raise ValueError(f"true_ratio is {true_ratio}; a positive number is needed")
     rule = GateRule() if rule is None else rule
-    looks = rule.looks_of(per_life)
-    process = boundaries(
-        sigma, rule, per_life=per_life, tau=tau, baseline_s=baseline_s, first_pass=first_pass
-    )
-    by_look = process.verdict_by_look(math.log(true_ratio))
+    looks = rule.looks_of(setting.get("per_life", 1))
+    by_look = boundaries(sigma, rule, **setting).verdict_by_look(math.log(true_ratio))
     undecided = [1.0, *(1 - share for share in by_look[:-1])]
     steps = np.diff((0, *looks)).tolist()
-
-    most, likely = detectable_at(
-        (POWER, LIKELY),
-        sigma,
-        looks[-1],
-        rule,
-        per_life=per_life,
-        tau=tau,
-        baseline_s=baseline_s,
-        first_pass=first_pass,
-    )
+    most, likely = detectable_at((POWER, LIKELY), sigma, looks[-1], rule, **setting)
     return GatePlan(
         operations=sum(step * share for step, share in zip(steps, undecided, strict=True)),
         by_look=by_look,
@@ -91,10 +76,7 @@ def plan_operations(
     sigmas: Mapping[str, float],
     config: GateConfig,
     true_ratio: float = 1.0,
-    *,
-    per_life: int = 1,
-    tau: float = 0.0,
-    first_pass: int = 0,
+    **setting: Unpack[Setting],
 ) -> dict[str, GatePlan]:
     """Returns the plan of each operation by its own rule; a point takes as long as its slowest.
 
@@ -102,19 +84,10 @@ def plan_operations(
         sigmas: Standard deviation of the log time of one operation, by its name.
         config: Primary operations, rules and looks.
         true_ratio: Ratio of candidate to baseline for which the plan is made.
-        per_life: Operations of one life of a worker.
-        tau: Standard deviation of a process's offset, in log time.
-        first_pass: Operations per arm before which no PASS can be given.
+        setting: See `Setting`.
     """
     return {
-        name: plan(
-            sigma,
-            config.rule(name),
-            true_ratio,
-            per_life=per_life,
-            tau=tau,
-            first_pass=first_pass,
-        )
+        name: plan(sigma, config.rule(name), true_ratio, **setting)
         for name, sigma in sigmas.items()
     }
 

@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -112,16 +112,33 @@ class _Noise(NamedTuple):
         return cls(own, own if per_life > 1 else math.hypot(_JOB * sigma, tau))
 
 
+class Setting(TypedDict, total=False):
+    """In what a comparison is made; every key may be left out.
+
+    Attributes:
+        per_life: Operations of one life of a worker; 1 by default.
+        tau: Standard deviation of a process's offset, in log time; 0 by default.
+        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share; without
+            it a slow-down of any seconds counts.
+        alpha_scale: Share of alpha that the point has; 1 by default.
+        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS; 0
+            by default.
+    """
+
+    per_life: int
+    tau: float
+    baseline_s: float | None
+    alpha_scale: float
+    first_pass: int
+
+
 def detectable(
     sigma: float,
     operations: int,
     rule: GateRule,
     *,
     power: float = POWER,
-    per_life: int = 1,
-    tau: float = 0.0,
-    baseline_s: float | None = None,
-    alpha_scale: float = 1.0,
+    **setting: Unpack[Setting],
 ) -> float:
     """Returns the smallest relative slow-down that is found by so many operations.
 
@@ -132,24 +149,12 @@ def detectable(
         operations: Operations per arm.
         rule: Tolerance, margin, levels and looks.
         power: Probability with which it is found.
-        per_life: Operations of one life of a worker.
-        tau: Standard deviation of a process's offset, in log time.
-        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
-        alpha_scale: Share of alpha that the point has.
+        setting: See `Setting`.
 
     Returns:
         A share: 0.1 for a candidate that takes 10 % longer.
     """
-    (found,) = detectable_at(
-        (power,),
-        sigma,
-        operations,
-        rule,
-        per_life=per_life,
-        tau=tau,
-        baseline_s=baseline_s,
-        alpha_scale=alpha_scale,
-    )
+    (found,) = detectable_at((power,), sigma, operations, rule, **setting)
     return found
 
 
@@ -158,12 +163,7 @@ def detectable_at(
     sigma: float,
     operations: int,
     rule: GateRule,
-    *,
-    per_life: int = 1,
-    tau: float = 0.0,
-    baseline_s: float | None = None,
-    alpha_scale: float = 1.0,
-    first_pass: int = 0,
+    **setting: Unpack[Setting],
 ) -> tuple[float, ...]:
     """Returns `detectable` for each of several powers, of one simulation.
 
@@ -172,38 +172,27 @@ def detectable_at(
         sigma: Standard deviation of the log time of one operation.
         operations: Operations per arm.
         rule: Tolerance, margin, levels and looks.
-        per_life: Operations of one life of a worker.
-        tau: Standard deviation of the offset of a process, in log time.
-        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
-        alpha_scale: Share of alpha that the point has.
-        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+        setting: All else that is known.
 
     Returns:
         A share for each power: 0.1 for a candidate that takes 10 % longer; infinite where the
         blocks are too few for the level of every look.
     """
+    per_life = setting.get("per_life", 1)
     of_rule, every = rule.looks_of(per_life), Schedule.of(rule, per_life).looks
     looks = max(1, sum(look <= operations for look in every))
     paths = _paths(every if looks > len(of_rule) else of_rule)[:, :, :looks]
     if looks == 1:
         # Nothing can have passed before, so the order of the paths decides alone, and it is known.
         paths = _at_powers(of_rule, tuple(powers))
-    noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
-    found = _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
-    ends = found.detected()
+    ends = _boundaries(paths, sigma, rule, setting).detected()
     if looks > 1:
         ends = np.quantile(ends, list(powers), method="higher")
     return tuple(map(math.expm1, ends.tolist()))
 
 
 def chances_of(
-    sigma: float,
-    rule: GateRule,
-    slow_downs: Sequence[float],
-    *,
-    per_life: int = 1,
-    tau: float = 0.0,
-    first_pass: int = 0,
+    sigma: float, rule: GateRule, slow_downs: Sequence[float], **setting: Unpack[Setting]
 ) -> tuple[Chances, ...]:
     """Returns the chances of each word for each of several true slow-downs, at one noise.
 
@@ -211,24 +200,13 @@ def chances_of(
         sigma: Standard deviation of the log time of one operation.
         rule: Tolerance, margin, levels and looks.
         slow_downs: Shares: 0.1 for a candidate that takes 10 % longer.
-        per_life: Operations of one life of a worker.
-        tau: Standard deviation of a process's offset, in log time.
-        first_pass: Operations per arm before which no PASS can be given.
+        setting: See `Setting`.
     """
-    found = boundaries(sigma, rule, per_life=per_life, tau=tau, first_pass=first_pass)
+    found = boundaries(sigma, rule, **setting)
     return tuple(found.chances(math.log1p(slow_down)) for slow_down in slow_downs)
 
 
-def boundaries(
-    sigma: float,
-    rule: GateRule,
-    *,
-    per_life: int = 1,
-    tau: float = 0.0,
-    baseline_s: float | None = None,
-    alpha_scale: float = 1.0,
-    first_pass: int = 0,
-) -> Boundaries:
+def boundaries(sigma: float, rule: GateRule, **setting: Unpack[Setting]) -> Boundaries:
     """Returns the word of each of 20,000 fixed paths at all looks.
 
     A path is the estimate of the log ratio at each look, in standard errors, of a normal process
@@ -237,27 +215,16 @@ def boundaries(
     Args:
         sigma: Standard deviation of the log time of one operation.
         rule: Tolerance, margin, levels and looks.
-        per_life: Operations of one life of a worker.
-        tau: Standard deviation of the offset of a process, in log time.
-        baseline_s: Typical seconds of the baseline, which turn `min_effect_s` into a share.
-        alpha_scale: Share of alpha that the point has.
-        first_pass: Operations per arm before which a limit on stalls or failures allows no PASS.
+        setting: All else that is known.
     """
-    paths = _paths(rule.looks_of(per_life))
-    noise, floor = _Noise.of(sigma, per_life, tau), _floor(rule, baseline_s)
-    return _boundaries(paths, noise, rule, per_life, floor, alpha_scale, first_pass)
+    return _boundaries(_paths(rule.looks_of(setting.get("per_life", 1))), sigma, rule, setting)
 
 
-def _boundaries(
-    paths: Floats,
-    noise: _Noise,
-    rule: GateRule,
-    per_life: int,
-    floor: float,
-    alpha_scale: float,
-    first_pass: int,
-) -> Boundaries:
+def _boundaries(paths: Floats, sigma: float, rule: GateRule, setting: Setting) -> Boundaries:
     """Returns the words of paths at all their looks, shape (paths, looks)."""
+    per_life, baseline_s = setting.get("per_life", 1), setting.get("baseline_s")
+    noise = _Noise.of(sigma, per_life, setting.get("tau", 0.0))
+    floor = rule.min_effect_s / baseline_s if baseline_s else 0.0
     schedule, (own, apart) = Schedule.of(rule, per_life), paths
     more = noise.job / noise.own if noise.own else 1.0
     job = (own + math.sqrt(more**2 - 1) * apart) / more
@@ -267,19 +234,17 @@ def _boundaries(
         scale = math.sqrt(2 / schedule.looks[look])
         error = noise.own * scale
         blocks = schedule.blocks(look)
-        slope, quantile = _fit(blocks, rule.alpha * share * alpha_scale)
+        slope, quantile = _fit(blocks, rule.alpha * share * setting.get("alpha_scale", 1.0))
         regression[:, look] = _from(lower, error, slope, quantile - own[:, look])
-        if schedule.looks[look] < first_pass:
+        if schedule.looks[look] < setting.get("first_pass", 0):
             continue
+        # A PASS is a REGRESSION mirrored at the margin: from it on downward, with Z of the other
+        # sign.
         slope, quantile = _fit(blocks, rule.pass_alpha * share)
         passes[:, look] = 2 * upper - _from(upper, error, slope, quantile + own[:, look])
         of_job = 2 * upper - _from(upper, noise.job * scale, slope, quantile + job[:, look])
         passes[:, look] = np.minimum(passes[:, look], of_job)
     return Boundaries(regression=regression, passes=passes)
-
-
-def _floor(rule: GateRule, baseline_s: float | None) -> float:
-    return rule.min_effect_s / baseline_s if baseline_s else 0.0
 
 
 def standard_error(sigma: float, operations: int) -> float:

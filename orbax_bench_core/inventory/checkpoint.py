@@ -157,6 +157,7 @@ def read_saved_trees(directory: AnyPath) -> tuple[StoredCheckpoint, ...]:
 
     Options hold for all arrays alike, so that a few of a large tree tell as much as all.
     """
+    # Lazily: a training may have left thousands of steps, of which the first few say enough.
     folders = itertools.islice(_tree_folders(directory, _DEPTH), _MOST_TREES)
     return tuple(_Reader(str(folder), folder, "", most=_MOST_ARRAYS).read() for folder in folders)
 
@@ -396,10 +397,7 @@ class _Reader:
         return found
 
     def _arrays(
-        self,
-        tree: Mapping[str, Any],
-        keys: Mapping[str, Chunk],
-        described: _ArrayMetadata,
+        self, tree: Mapping[str, Any], keys: Mapping[str, Chunk], described: _ArrayMetadata
     ) -> tuple[StoredArray, ...]:
         zarrs = self._zarrs(keys)
         leaves = {name: (path, kind) for path, name, kind in _leaves(tree) if kind != "string"}

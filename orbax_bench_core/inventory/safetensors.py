@@ -167,7 +167,9 @@ def _read_header(file: AnyPath, size: int) -> list[ModelArray]:
             shape, code = tuple(map(int, entry["shape"])), str(entry["dtype"])
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"its header does not describe {shown(name)} as an array") from None
-        _check_range(name, code, math.prod(shape), end - begin)
+        if code in DTYPES and math.prod(shape) * BITS[DTYPES[code]] // 8 != end - begin:
+            said = f"its header gives {name!r} {end - begin:,} bytes, which its shape is not"
+            raise ValueError(said)
         if _LENGTH_BYTES + length + end > size:
             raise ValueError(
                 f"it is cut short: {size:,} bytes, of {_LENGTH_BYTES + length + end:,} that its "
@@ -185,8 +187,3 @@ def _json(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ValueError("its header is not JSON")
     return header
-
-
-def _check_range(name: str, code: str, elements: int, num_bytes: int) -> None:
-    if code in DTYPES and elements * BITS[DTYPES[code]] // 8 != num_bytes:
-        raise ValueError(f"its header gives {name!r} {num_bytes:,} bytes, which its shape is not")

@@ -177,10 +177,7 @@ class JobSet(kubernetes.PodsLauncher):
             pod |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
         chips = settings.gpus if tpu is None else tpu.chips_per_host
         ports = [*(() if tpu is None else _TPU_PORTS), settings.port]
-        more = {
-            "ports": [{"containerPort": port} for port in ports],
-            "env": self._variables(),
-        }
+        more = {"ports": [{"containerPort": port} for port in ports], "env": self._variables()}
         limits = {} if accelerator is None else {accelerator: chips}
         return self.template(pod, self.bench(more, limits))
 

@@ -185,9 +185,7 @@ class Ray:
         assert shape is not None
         try:
             return slice_placement_group(
-                **self._slice(),
-                num_slices=self._launch.slices,
-                head_reservation_timeout_s=wait_s,
+                **self._slice(), num_slices=self._launch.slices, head_reservation_timeout_s=wait_s
             )
         except (ray.exceptions.RayError, RuntimeError, TimeoutError, ValueError) as error:
             raise UserError(

@@ -31,13 +31,7 @@ from orbax_bench_core.files import AnyPath, ResultModel, read_at_most, user_cach
 from orbax_bench_core.limits import model
 from orbax_bench_core.limits.model import Confirmation, Limits
 from orbax_bench_core.limits.probes import timed
-from orbax_bench_core.limits.scratch import (
-    MIN_BYTES,
-    existing_directory,
-    is_remote,
-    scratch,
-    write,
-)
+from orbax_bench_core.limits.scratch import MIN_BYTES, existing_directory, is_remote, scratch, write
 from orbax_bench_core.limits.share import unasked
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 from orbax_bench_core.records import Record, Run, RunDirectory
@@ -255,10 +249,7 @@ class LimitsCache:
         if apart > MOST_APART:
             return None, f"a short check differs by a factor of {apart:.2g} from that of {when}"
         found = kept.limits.model_copy(
-            update={
-                "path": str(self._directory),
-                "confirmed": Confirmation(at=now, ratio=apart),
-            }
+            update={"path": str(self._directory), "confirmed": Confirmation(at=now, ratio=apart)}
         )
         said = (
             f"the limits of this machine and storage were measured at {when}, and a short check "

@@ -90,6 +90,7 @@ def _compared(
     storage = [probe for probe in files if limits.seconds(probe, 1) is not None] or [raw]
     others = _probes(kind, point, limits.path, "memory", "devices")
     moved = dict.fromkeys((*storage, *others), num_bytes)
+    # Not what the operation moves, but what of it is memory that was never touched before.
     moved["first_touch"] = _touched_bytes(kind, point, limits, num_bytes, page_faults)
     shares = [
         LimitShare(probe=probe, limit_s=limit_s, share=limit_s / time.median)

@@ -20,11 +20,7 @@ _ON_KUBEFLOW: Final = "KFP_POD_NAME"
 
 
 def artifact_metadata(
-    kind: str,
-    run: RunDirectory | None = None,
-    *,
-    digest: str = UNKNOWN,
-    path: str = UNKNOWN,
+    kind: str, run: RunDirectory | None = None, *, digest: str = UNKNOWN, path: str = UNKNOWN
 ) -> dict[str, str]:
     """Returns the metadata of a pipeline artifact: text only, `unknown` where nothing is known.
 

@@ -161,6 +161,7 @@ class _Check:
             for each in (
                 self._inputs(name) if name != manifest.RECORDS and below <= _MOST_DEEP else ()
             ):
+                # The longest way counts: a thing stands below all that was made from it.
                 if depths.get(each, -1) < below:
                     depths[each] = below
                     waiting.append(each)
@@ -305,7 +306,8 @@ class _Check:
     def _origins(self, depth: int) -> Iterator[Finding]:
         """Yields what the records were made from."""
         inputs = self._made(manifest.RECORDS).inputs
-        loaded = dict.fromkeys(map(manifest.checkpoint_name, self._loaded), UNKNOWN)
+        before = manifest.checkpoint_paths(self._info.expansion.points)
+        loaded = dict.fromkeys(map(manifest.checkpoint_name, before), UNKNOWN)
         if not loaded:  # what was saved, where no checkpoint was there before
             contents = self._manifest.contents
             for digest in contents or [""]:
@@ -382,11 +384,6 @@ class _Check:
             return ""  # nothing that a run has made lies outside of it
         digest = digests.output_digest(self._run.root / name)
         return "" if digest == UNKNOWN else digest
-
-    @functools.cached_property
-    def _loaded(self) -> list[str]:
-        """The checkpoints that were there before."""
-        return manifest.checkpoint_paths(self._info.expansion.points)
 
     @functools.cached_property
     def _left_out(self) -> tuple[str, ...]:

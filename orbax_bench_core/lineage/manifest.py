@@ -9,13 +9,7 @@ import pydantic
 from orbax_bench_core.answers import ANSWERS
 from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.files import (
-    AnyPath,
-    ResultModel,
-    is_there,
-    read_at_most,
-    write_atomically,
-)
+from orbax_bench_core.files import AnyPath, ResultModel, is_there, read_at_most, write_atomically
 from orbax_bench_core.lineage import digests
 from orbax_bench_core.lineage.batches import NotedBatch, note_batches
 from orbax_bench_core.provenance import PACKAGES, UNKNOWN, image_that_runs, package_version

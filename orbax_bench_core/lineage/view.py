@@ -37,7 +37,13 @@ def lineage_document(
         about=f"Lineage of {given}, {pages.count(len(findings), 'thing')}",
         headline=_headline(findings, broken),
         summary=(
-            _brief(list(_first(broken or open_ or findings))),
+            pages.Table(
+                pages.columns("what", "name`", "now"),
+                tuple(
+                    pages.Row((each.what, each.name, _status(each)))
+                    for each in _first(broken or open_ or findings)
+                ),
+            ),
             pages.Text(items=tuple(f"left out {line}" for line in left_out), role="bad"),
         ),
         following=_following(broken, open_, given, run, deep=deep),
@@ -86,11 +92,6 @@ def _first(findings: Sequence[Finding]) -> Iterator[Finding]:
         seen[finding.what] += 1
         if seen[finding.what] <= _SHOWN:
             yield finding
-
-
-def _brief(findings: Sequence[Finding]) -> pages.Table:
-    rows = (pages.Row((f.what, f.name, _status(f))) for f in findings)
-    return pages.Table(pages.columns("what", "name`", "now"), tuple(rows))
 
 
 def _table(findings: Sequence[Finding]) -> pages.Table:

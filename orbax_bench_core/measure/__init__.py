@@ -13,7 +13,6 @@ from orbax_bench_core.measure.collectors import (
     also_collecting,
     code_of,
     hearing_events,
-    reading_as_text,
 )
 from orbax_bench_core.measure.definition import (
     BYTES,
@@ -98,7 +97,6 @@ __all__ = [
     "interference_of_steps",
     "lookup",
     "observing",
-    "reading_as_text",
     "tail_of_steps",
     "tracing",
 ]

@@ -24,11 +24,7 @@ NAMESPACES: Mapping[str, str] = MappingProxyType(
 )
 FAMILIES: tuple[Family, ...] = (*collectors.FAMILIES, *events.FAMILIES)
 
-_BUILT_IN = (
-    *definition.METRICS,
-    *training.METRICS,
-    *collectors.METRICS,
-)
+_BUILT_IN = (*definition.METRICS, *training.METRICS, *collectors.METRICS)
 
 _metrics: dict[str, Metric] = {}
 

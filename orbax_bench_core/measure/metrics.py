@@ -44,11 +44,7 @@ class Metrics:
         self._lock = threading.Lock()
 
     def measure(
-        self,
-        name: str,
-        metric_keys: Sequence[str] | None = None,
-        *,
-        num_bytes: int | None = None,
+        self, name: str, metric_keys: Sequence[str] | None = None, *, num_bytes: int | None = None
     ) -> Block:
         """Measures the code inside `with metrics.measure("save"):`.
 

@@ -61,11 +61,7 @@ STEP_P99 = _tail(
         "waited for"
     ),
 )
-STEP_MAX = _tail(
-    name="7_overhead/train_step_max_s",
-    unit="s",
-    description="Longest of these steps",
-)
+STEP_MAX = _tail(name="7_overhead/train_step_max_s", unit="s", description="Longest of these steps")
 SAVE_SHARE = _tail(
     name="7_overhead/train_save_share",
     unit="ratio",

@@ -21,6 +21,7 @@ from orbax_bench_core.pages.elements import axis as axis
 from orbax_bench_core.pages.elements import code as code
 from orbax_bench_core.pages.elements import columns as columns
 from orbax_bench_core.pages.elements import named_axis as named_axis
+from orbax_bench_core.pages.elements import rows_height as rows_height
 from orbax_bench_core.pages.html import to_html as to_html
 from orbax_bench_core.pages.markdown import to_markdown as to_markdown
 from orbax_bench_core.pages.numbers import UNIT as UNIT

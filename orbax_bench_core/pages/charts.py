@@ -45,7 +45,13 @@ def to_small_svg(chart: Chart) -> str:
 
 
 def _marks(chart: Chart) -> str:
-    return "".join(_mark(chart, mark) for mark in chart.marks)
+    x, y = chart.x.scale, chart.y.scale
+    return "".join(
+        _paths(
+            mark, [(f"{10 * x.place(a):.0f}", f"{_SIDE - 10 * y.place(b):.0f}") for a, b in mark.at]
+        )
+        for mark in chart.marks
+    )
 
 
 def _ticks(axis: Axis, side: str, *, flipped: bool = False) -> str:
@@ -77,14 +83,6 @@ def _key(mark: Mark) -> str:
     return _paths(mark, [("120", "60")])
 
 
-def _mark(chart: Chart, mark: Mark) -> str:
-    places = [
-        (f"{10 * chart.x.scale.place(x):.0f}", f"{_SIDE - 10 * chart.y.scale.place(y):.0f}")
-        for x, y in mark.at
-    ]
-    return _paths(mark, places)
-
-
 def _paths(mark: Mark, places: list[tuple[str, str]]) -> str:
     path = "".join(_drawn(mark, places))
     looks = f"{mark.shape} t-{mark.tone}{' dashed' * mark.dashed}"
@@ -96,6 +94,8 @@ def _drawn(mark: Mark, places: list[tuple[str, str]]) -> Iterator[str]:
     if mark.shape == "line":
         yield "M" + "L".join(f"{x} {y}" for x, y in places)
     elif mark.shape == "dots":
+        # A stroke of no length with round ends: unlike a circle it is not stretched with the
+        # drawing.
         yield from (f"M{x} {y}h0" for x, y in places)
     elif mark.shape == "tick":
         yield from (f"M{x} {y}m0 -{_TICK}v{2 * _TICK}" for x, y in places)

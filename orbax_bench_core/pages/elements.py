@@ -26,6 +26,11 @@ Shape: TypeAlias = Literal["dots", "line", "band", "bar", "whisker", "tick"]
 SIGNS: Final[dict[Role, str]] = {"good": "✓", "bad": "✗", "unsure": "?", "plain": "", "dim": ""}
 """Sign before the word of a conclusion, for those who do not see its colour."""
 
+_LOOKS_ALIKE: Final = "\u02cb"
+"""In place of a backtick in a name, which would end it."""
+_KINDS: Final[dict[str, Kind]] = {"#": "number", "`": "code", "~": "prose"}
+"""Kinds of columns, by the last character of what `columns` is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -178,16 +183,9 @@ class Document:
         return (*now, *self.summary, *self.details)
 
 
-_LOOKS_ALIKE: Final = "\u02cb"
-"""In place of a backtick in a name, which would end it."""
-
-
 def code(name: str) -> str:
     """Returns a name of others as part of a text, set as code."""
     return f"`{name.replace('`', _LOOKS_ALIKE)}`"
-
-
-_KINDS: Final[dict[str, Kind]] = {"#": "number", "`": "code", "~": "prose"}
 
 
 def columns(*headings: str) -> tuple[Column, ...]:
@@ -236,6 +234,12 @@ def named_axis(names: Sequence[str], label: str = "") -> Axis:
     scale = Scale(-0.5, len(names) - 0.5, log=False)
     ticks = ((scale.place(at), name) for at, name in enumerate(names) if name)
     return Axis(label, scale, tuple(ticks))
+
+
+def rows_height(names: Sequence[str]) -> int:
+    """Returns the height of a chart whose rows have names, which a phone wraps."""
+    lines = max((-(-len(name) // 17) for name in names), default=1)
+    return 20 + max(30, 17 * lines) * len(names)
 
 
 def shown(elements: Iterable[Element]) -> list[Element]:

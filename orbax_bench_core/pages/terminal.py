@@ -91,11 +91,7 @@ def _print_table(table: el.Table, console: Console, most: int | None) -> None:
 
 
 def _grid(
-    columns: tuple[el.Column, ...],
-    widths: list[int],
-    rows: tuple[el.Row, ...],
-    *,
-    headed: bool,
+    columns: tuple[el.Column, ...], widths: list[int], rows: tuple[el.Row, ...], *, headed: bool
 ) -> RichTable:
     from rich.table import Table as RichTable
 

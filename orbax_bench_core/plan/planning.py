@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -265,7 +265,14 @@ def plan_tree(
             *(f"this checkpoint cannot be loaded: {problem}" for problem in tree.problems),
             *foretold(layout, reading, options),
         ),
-        notes=(*tree.notes, *_notes(tree, dict.fromkeys((mesh, target)))),
+        notes=(
+            *tree.notes,
+            *(
+                f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
+                for place in dict.fromkeys((mesh, target))
+                if (missing := unknown_axes(tree.arrays, place))
+            ),
+        ),
     )
 
 
@@ -350,12 +357,6 @@ def _mesh(mesh: Mesh, devices_per_host: int | None, flag: str) -> PlanMesh | Non
     if isinstance(mesh, MeshConfig):
         return make_mesh(mesh.mesh_axes, mesh.shape, devices_per_host, flag=flag)
     return make_mesh(tuple(mesh), tuple(mesh.values()), devices_per_host, flag=flag)
-
-
-def _notes(tree: PlannedTree, places: Iterable[PlanMesh]) -> Iterator[str]:
-    for place in places:
-        if missing := unknown_axes(tree.arrays, place):
-            yield f"{place.label} has no axis {', '.join(missing)}: arrays are whole along it"
 
 
 def speeds_of_run(directory: str) -> Speeds:

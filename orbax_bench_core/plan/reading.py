@@ -151,6 +151,8 @@ def _count(array: ReadArray, shard: Sequence[int], mesh: PlanMesh) -> _Count:
         sets, held = _sets(mesh, axes)
         along = _along(mesh, axes, part, chunk)
         shards = shards * sets.shape[1]
+        # Where chunks end with the shards, one number holds for all hosts; else each set of parts
+        # has its own, which `held` spreads over the hosts.
         if isinstance(along.union, int) or isinstance(along.total, int):
             union, total = union * along.union, total * along.total
         else:

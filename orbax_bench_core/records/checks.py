@@ -21,10 +21,7 @@ _AT_ONCE_HERE: Final = 4
 
 
 def check_versions(
-    run: RunDirectory,
-    entries: Iterable[SweepEntry],
-    *,
-    say: Callable[[str], None] | None = None,
+    run: RunDirectory, entries: Iterable[SweepEntry], *, say: Callable[[str], None] | None = None
 ) -> None:
     """Checks that every record of some points and pairs is of a schema version that is read.
 

@@ -94,11 +94,7 @@ class SamplesFile:
         import pyarrow.parquet
 
         self._writer = pyarrow.parquet.ParquetWriter(
-            file,
-            arrow_schema(),
-            compression="zstd",
-            use_dictionary=_TEXTS_ONCE,
-            store_schema=False,
+            file, arrow_schema(), compression="zstd", use_dictionary=_TEXTS_ONCE, store_schema=False
         )
         self._records: list[Record] = []
         self._rows = 0

@@ -51,9 +51,7 @@ def device_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:
 def _slice_grid(config: MeshConfig, devices: Sequence[Any]) -> DeviceGrid:
     try:
         return mesh_utils.create_device_mesh(
-            config.ici_shape,
-            devices,
-            allow_split_physical_axes=config.allow_split_physical_axes,
+            config.ici_shape, devices, allow_split_physical_axes=config.allow_split_physical_axes
         )
     except (NotImplementedError, ValueError) as error:
         raise MeshDoesNotFit(

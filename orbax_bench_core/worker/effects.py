@@ -29,10 +29,7 @@ _OF_THE_HARNESS: Final = (
 _LOGGER: Final = "absl"
 
 COLOCATED_EFFECT: Final = OptionEffect(
-    option="load_with_colocated_python",
-    asked=True,
-    state="in effect",
-    proof="JAX runs on Pathways",
+    option="load_with_colocated_python", asked=True, state="in effect", proof="JAX runs on Pathways"
 )
 """What is proven of reading beside the devices: elsewhere such a point is skipped."""
 
@@ -89,11 +86,7 @@ class EffectListener(logging.Filter):
             logger.setLevel(own)
 
     def effects(
-        self,
-        point: SweepPoint,
-        directory: AnyPath,
-        samples: Iterable[Sample],
-        traces: AnyPath,
+        self, point: SweepPoint, directory: AnyPath, samples: Iterable[Sample], traces: AnyPath
     ) -> tuple[OptionEffect, ...]:
         """Returns the proof of each option that files, samples, events or the log can show.
 

@@ -71,10 +71,7 @@ def run_repeat(
         state=repeat.state,
         inventory=repeat.inventory,
         effects=repeat.effects,
-        provenance={
-            **task.provenance(provenance, setup.root, repeat.state),
-            "code": repeat.code,
-        },
+        provenance={**task.provenance(provenance, setup.root, repeat.state), "code": repeat.code},
         worker=worker,
     )
     try:
@@ -238,13 +235,12 @@ class _Repeat:
             stack.enter_context(measure.observing(self._observe))
             if keys:
                 stack.enter_context(measure.also_collecting(*keys))
-            if self._setup.soak:
-                _require_metrics_as_text()
-                stack.enter_context(measure.reading_as_text())
             yield
 
     def _observe(self, samples: Sequence[measure.Sample]) -> None:
         if self._task.measured.conditions.host_memory == "reused":
+            # An allocator that keeps what is freed makes growth look like nothing: no sample is
+            # better than one of 0, and a note says why there is none.
             own = [sample for sample in samples if sample.metric != measure.RSS_GROWTH.name]
             if len(own) < len(samples):
                 self._left_out[measure.block_name(samples[0].operation, samples[0].occurrence)] = (
@@ -328,20 +324,6 @@ def _first_line(failure: BaseException) -> str:
     except Exception as error:  # noqa: BLE001 - the exception is the author's
         text = f"its text cannot be told: __str__ raised {type(error).__name__}"
     return (text.strip() or type(failure).__name__).splitlines()[0]
-
-
-def _require_metrics_as_text() -> None:
-    """Refuses a TensorStore whose metrics can be read only in a way that leaks."""
-    try:
-        import tensorstore
-    except ModuleNotFoundError:
-        return
-    if not hasattr(tensorstore, "experimental_collect_prometheus_format_metrics"):
-        raise UnmetNeed(
-            "a soak reads TensorStore's metrics as text, since reading them as objects keeps 3 to "
-            "12 KB each time, which would count as a leak; the installed TensorStore has no "
-            "experimental_collect_prometheus_format_metrics: take 0.1.86"
-        )
 
 
 def _await_all_hosts(task: Task) -> None:

@@ -5,7 +5,6 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import LocalHost
 from orbax_bench_core.execute.drill import Kill
-from orbax_bench_core.execute.group_wait import HostFailed
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME
 
 
@@ -60,66 +59,3 @@ def test_of_two_processes_the_last_is_killed_and_the_other_may_notice(orchestrat
     run.run(drill=True)
     assert run.record("behave", host=1).status == "passed"
     assert PEERS_NOTICE.name not in {one.metric for one in run.record("behave").samples}
-
-
-@pytest.fixture
-def store(tmp_path):
-    """A store that is away while a file is there."""
-    away = tmp_path / "away"
-    return {"store_down": f"touch {away}", "store_up": f"rm {away}"}
-
-
-@pytest.mark.slow
-def test_a_job_whose_store_goes_notices_at_its_next_save_and_goes_on_when_it_is_back(
-    orchestrate, store, tmp_path
-):
-    run = orchestrate("behave", kill=store, away=str(tmp_path / "away"))
-    run.run(drill=True)
-    record = run.record("behave")
-    assert record.status == "passed"
-    assert values(record)["notice"] > 0
-    assert values(record, STEPS_LOST.name)["recovery"] >= 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "kind", "said"),
-    [
-        ({"outage_s": 0.1}, "NotNoticed", "did not notice"),
-        ({"store_down": "exit 3"}, "StoreNotTaken", "store_down: 'exit 3' ended with 3"),
-        ({"when": "restoring", "outage_s": 60}, "OSError", "the store is gone"),
-    ],
-)
-def test_a_store_that_is_not_noticed_not_taken_or_not_back_is_told(
-    orchestrate, store, tmp_path, changes, kind, said
-):
-    away = "" if kind == "NotNoticed" else str(tmp_path / "away")
-    run = orchestrate("behave", kill={**store, **changes}, away=away)
-    run.run(drill=True)
-    error = run.record("behave").error
-    assert error.type == kind
-    assert said in error.message
-    assert not (tmp_path / "away").exists()
-
-
-def test_a_failure_passes_where_the_store_is_brought_back(make_point, store, tmp_path):
-    options = {"save_interval_steps": 5, "kill": {**store, "when": "restoring"}, "peers_wait_s": 0}
-    strike = Kill.of(make_point(options=options), "0")
-    with pytest.raises(HostFailed, match="gone"), strike.restoring():
-        raise HostFailed(0, "WorkerDied", "gone", "")
-    assert not (tmp_path / "away").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"store_up": None}, "store_down and store_up are commands"),
-        ({"when": "saving"}, "when is one of training, restoring, got 'saving'"),
-        ({"outage_s": 0}, "outage_s is a number of seconds above 0, got 0"),
-        ({"outage": 5}, "unknown: outage"),
-    ],
-)
-def test_what_describes_no_store_is_told(make_point, store, changes, said):
-    options = {"save_interval_steps": 5, "kill": {**store, **changes}, "peers_wait_s": 0}
-    with pytest.raises(UserError, match=said):
-        Kill.of(make_point(options=options), "0")

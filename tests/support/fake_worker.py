@@ -176,12 +176,10 @@ class FakeWorker:
             os.write(self._events, b"7\n")  # as a library that prints a number has done
             for step in range(1, script.trains + 1):
                 if step % script.save_interval_steps == 0:
-                    self._reach_store(script)
                     self._save(str(step), saved)
                 self._emit(Measured(samples=(Sample("step", step - 1, TIME, 0.001, "s"),)))
                 time.sleep(0.002)
             raise Unfinished("NotKilled", "it came to its end before it was killed")
-        self._reach_store(script)
         if self._acts(task, script):
             self._act(task, script)
         seconds = {"notice": killed.notice_s, "start": killed.start_s}
@@ -200,11 +198,6 @@ class FakeWorker:
         unfinished = saved.with_name(f"unfinished_{os.getpid()}")
         unfinished.write_text(text)
         unfinished.replace(saved)
-
-    @staticmethod
-    def _reach_store(script: ScriptedOptions) -> None:
-        if script.away and Path(script.away).exists():
-            raise Unfinished("OSError", "the store is gone")
 
     def _acts(self, task: Task, script: ScriptedOptions) -> bool:
         """Says whether it happens here and now; a mark in the run directory outlives this."""

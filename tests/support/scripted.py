@@ -1,7 +1,6 @@
 """A benchmark whose options are a script, for workers that follow it without measuring anything."""
 
 import dataclasses
-from typing import Any
 
 from orbax_bench_core import authoring
 
@@ -40,7 +39,6 @@ class ScriptedOptions(authoring.BenchmarkOptions):
         keeps_mib: MiB that a process reports to keep of every save, in a soak.
         save_interval_steps: Steps between the saves of training that a drill kills.
         kill: What the drill kills, as `training_job` has it.
-        away: A file; while it is there, saves and restores fail.
         peers_wait_s: Seconds for which it leaves the others alone.
         trains: Steps after which training that is to be killed ends by itself; none by default.
         lasts_s: Seconds for which a repeat, and a host that lags, really takes.
@@ -63,8 +61,7 @@ class ScriptedOptions(authoring.BenchmarkOptions):
     sleeps_s: float = 0.0
     keeps_mib: float = 0.0
     save_interval_steps: int = 5
-    kill: str | dict[str, Any] = "last"
-    away: str = ""
+    kill: str = "last"
     peers_wait_s: float = 0.0
     trains: int = 1_000_000
     lasts_s: float = 0.0

@@ -1,150 +1,21 @@
-"""Comparison of points that differ in nothing but how they save, size by size.
-
-A blocking save takes a fixed time and writes its bytes at the speed of the storage. A save in the
-background blocks for a fixed time too, and until its bytes are copied, at the speed of the copy. So
-the share saved goes from what the fixed times leave to 1 less the ratio of both speeds.
-"""
+"""Comparison of points that differ in nothing but how they save, size by size."""
 
 import collections
 import itertools
 import json
-import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from orbax_bench_core.analysis.async_study import model
+from orbax_bench_core.analysis.async_study.lines import FEWEST_SIZES, fit_of
 from orbax_bench_core.analysis.intervals import median_interval, ratio_interval
+from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.summary import PointStatus, summarize
-from orbax_bench_core.config import ArraySpec, LoadedSuite, Spec, expanded, leaves
+from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.records import OperationTimes, Repeat, Run
-from orbax_bench_core.sweep import SweepPoint, benchmark_environment, printed_apart, short_name
-
-_PARAMETERS: Final = "params"
-_NO_PARAMETERS: Final = frozenset({"opt_state", "optimizer", "step"})
-_TIMEOUT_S: Final = 300.0
-
-
-def parameters_in(spec: Spec) -> int:
-    """Returns the elements of the parameters in a spec.
-
-    Those are the arrays under `params`; in a tree without one, all but `opt_state`, `optimizer` and
-    `step`.
-    """
-    chosen: Spec
-    if _PARAMETERS in spec:
-        chosen = {_PARAMETERS: spec[_PARAMETERS]}
-    else:
-        chosen = {name: node for name, node in spec.items() if name not in _NO_PARAMETERS}
-    arrays = (leaf for _, leaf in leaves(chosen) if isinstance(leaf, ArraySpec))
-    return sum(math.prod(array.shape) for array in arrays)
-
-
-class ParameterCounter:
-    """Counts the parameters of points, each Flax NNX factory once."""
-
-    def __init__(self, suite_file: str = "") -> None:
-        """Begins with nothing counted; the module of a factory may lie beside `suite_file`."""
-        self._suite_file = suite_file
-        self._factories: dict[str, int | None] = {}
-
-    def __call__(self, point: SweepPoint) -> int | None:
-        """Returns the parameters of a point's model; None if nothing tells."""
-        factory = point.checkpoint.nnx
-        if factory is not None:
-            if factory not in self._factories:
-                self._factories[factory] = _of_factory(factory, self._suite_file)
-            return self._factories[factory]
-        spec: Spec | None = expanded(point.checkpoint, point.mesh).spec
-        return None if spec is None else parameters_in(spec) or None
-
-
-def _of_factory(factory: str, suite_file: str) -> int | None:
-    """Returns the parameters of a model, by a process that imports it and computes no value.
-
-    Returns None where it cannot be imported: a run may be studied far from where it was made.
-    """
-    try:
-        printed = printed_apart(
-            "orbax_bench_core.state.nnx",
-            "parameters",
-            factory,
-            environment=benchmark_environment(suite_file),
-            within_s=_TIMEOUT_S,
-        )
-    except UserError:
-        return None
-    last = printed.strip().rpartition("\n")[2]
-    return int(last) if last.isdecimal() else None
-
-
-FEWEST_SIZES: Final = 3
-"""Two sizes lie on a line whatever they are."""
-
-NEAR: Final = 0.3
-"""Relative distance of a median from its line up to which the speed of that is to be trusted."""
-
-
-def fit_of(sizes: Sequence[model.Size]) -> model.Fit | None:
-    """Returns the lines through the medians of the blocked times; None with too few sizes.
-
-    The sizes must be at least `FEWEST_SIZES` and differ in bytes.
-    """
-    if len({size.num_bytes for size in sizes}) < FEWEST_SIZES:
-        return None
-    num_bytes = [size.num_bytes for size in sizes]
-    blocking = line_through(num_bytes, [size.blocking.blocked for size in sizes])
-    background = line_through(num_bytes, [size.background.blocked for size in sizes])
-    limit = 1 - background.s_per_byte / blocking.s_per_byte if blocking.s_per_byte else None
-    return model.Fit(
-        blocking=blocking,
-        background=background,
-        limit=limit,
-        holds=not blocking.flat
-        and not background.flat
-        and max(blocking.worst, background.worst) <= NEAR,
-    )
-
-
-def line_through(num_bytes: Sequence[int], times: Sequence[model.Seconds]) -> model.Line:
-    """Returns the line with the least sum of squared relative distances to medians.
-
-    Neither part is below 0. Distances are relative, because sizes span decades: absolute distances
-    would fit the largest alone. Sizes must not all be equal, and times must be positive, one per
-    size.
-    """
-    import numpy as np
-    from scipy.optimize import nnls
-
-    medians = np.asarray([seconds.median for seconds in times], dtype=np.float64)
-    # In units of the largest size, so that both unknowns are of one magnitude.
-    largest = max(num_bytes)
-    sizes = np.asarray(num_bytes, dtype=np.float64) / largest
-    design = np.stack([1 / medians, sizes / medians], axis=1)
-    (fixed, growing), _ = nnls(design, np.ones(len(medians)))
-    away = (fixed + growing * sizes) / medians - 1
-    return model.Line(
-        fixed_s=float(fixed),
-        s_per_byte=float(growing) / largest,
-        residual=math.sqrt(float(np.mean(away**2))),
-        worst=float(np.abs(away).max()),
-        flat=growing == 0
-        or max(seconds.low for seconds in times) <= min(seconds.high for seconds in times),
-    )
-
-
-def seconds_of(times: Sequence[float]) -> model.Seconds:
-    """Returns the median of some repeats with its interval."""
-    found = median_interval(times)
-    return model.Seconds(n=len(times), median=statistics.median(times), **found._asdict())
-
-
-def ratio_of(above: Sequence[float], below: Sequence[float]) -> model.Ratio:
-    """Returns the ratio of one kind of repeats to another, with its interval."""
-    value, low, high = ratio_interval(above, below)
-    return model.Ratio(value=value, low=low, high=high)
-
+from orbax_bench_core.sweep import SweepPoint, short_name
 
 OPTION: Final = "async_enabled"
 """The option of a benchmark that says how it saves."""
@@ -169,6 +40,18 @@ _FEW: Final = 3
 
 _Points = dict[bool, list[list[Repeat]]]
 """The repeats of the series that save one checkpoint, by whether they do so in the background."""
+
+
+def seconds_of(times: Sequence[float]) -> model.Seconds:
+    """Returns the median of some repeats with its interval."""
+    found = median_interval(times)
+    return model.Seconds(n=len(times), median=statistics.median(times), **found._asdict())
+
+
+def ratio_of(above: Sequence[float], below: Sequence[float]) -> model.Ratio:
+    """Returns the ratio of one kind of repeats to another, with its interval."""
+    value, low, high = ratio_interval(above, below)
+    return model.Ratio(value=value, low=low, high=high)
 
 
 def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) -> model.AsyncStudy:
@@ -384,14 +267,10 @@ def _names(series: Sequence[_Points]) -> list[str]:
             "environment": "none" if point.environment is None else point.environment.name,
         }
         parts = [
-            f"{name}={_short(shown[name])}"
+            f"{name}={setting_text(shown[name])}"
             for name, value in own.items()
             if any(other.get(name) != value for other in others)
         ]
         label = f"[{','.join(parts)}]" if parts else ""
         names.append(f"{short_name(point.benchmark)}{label}")
     return names
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

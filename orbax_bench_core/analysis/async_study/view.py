@@ -5,7 +5,7 @@ from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import model
-from orbax_bench_core.analysis.async_study.study import NEAR
+from orbax_bench_core.analysis.async_study.lines import NEAR
 from orbax_bench_core.errors import command
 
 READING: Final = """\

@@ -2,10 +2,9 @@
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
-
-import numpy as np
 
 from orbax_bench_core.analysis.best import model, orbax_code
 from orbax_bench_core.analysis.best.factorial import separation
@@ -71,7 +70,9 @@ def _chosen(choice: Choice) -> tuple[str, Literal["mean", "size and defaults"]]:
     equal = [id_ for id_, mean in means.items() if mean - smallest <= EQUAL]
     if len(equal) == 1:
         return equal[0], "mean"
-    sizes = {id_: _median(choice.points[id_], "bytes") for id_ in equal}
+    # A point of which no repeat says its bytes comes last.
+    known = {id_: choice.points[id_].values.get("bytes") or {0: math.inf} for id_ in equal}
+    sizes = {id_: statistics.median(of.values()) for id_, of in known.items()}
     least = min(sizes.values())
 
     def order(id_: str) -> tuple[float, ...]:
@@ -81,11 +82,6 @@ def _chosen(choice: Choice) -> tuple[str, Literal["mean", "size and defaults"]]:
 
     small = [id_ for id_ in equal if sizes[id_] <= least * _SAME_BYTES]
     return min(small, key=order), "size and defaults"
-
-
-def _median(observed: Observed, measure: str) -> float:
-    values = list(observed.values.get(measure, {}).values())
-    return float(np.median(values)) if values else math.inf
 
 
 def _confidence(choice: Choice, chosen: str) -> model.Confidence:

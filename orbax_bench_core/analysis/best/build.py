@@ -67,11 +67,7 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
 
 
 def best_of(
-    info: RunInfo,
-    observer: Observer,
-    *,
-    goal: str | None = None,
-    peak_memory: int | None = None,
+    info: RunInfo, observer: Observer, *, goal: str | None = None, peak_memory: int | None = None
 ) -> model.Best:
     """Returns the same of repeats that were observed while they were read for something else."""
     grouped = {
@@ -89,12 +85,7 @@ def best_of(
         check_goal(chosen, measured)
     elif goal is not None:
         check_goal(chosen, frozenset(MEASURES))
-    asked = Asked(
-        info=info,
-        goal=chosen,
-        peak_memory=peak_memory,
-        not_alone=observer.not_alone(),
-    )
+    asked = Asked(info=info, goal=chosen, peak_memory=peak_memory, not_alone=observer.not_alone())
     return model.Best(
         run_id=info.run_id,
         suite=info.suite_name,
@@ -182,11 +173,7 @@ def _other_rankings(
             found = {id_: of for id_, of in values_for(points, goal).items() if of}
             if found:
                 yield _ranking(
-                    goal,
-                    found,
-                    processes,
-                    paired=asked.interleaved,
-                    cache=cache_of(points, goal),
+                    goal, found, processes, paired=asked.interleaved, cache=cache_of(points, goal)
                 )
 
 
@@ -194,6 +181,7 @@ def _varied(points: Sequence[Observed]) -> dict[str, tuple[Any, ...]]:
     """Returns the keys that vary between points, with their values; Orbax's come first."""
     chosen = [choices(observed.point) for observed in points]
     names = dict.fromkeys(name for each in chosen for name in each)
+    # Told apart as text: to Python 1 and True are equal, and no list can be in a set.
     found = {
         name: {repr(value): value for each in chosen for value in (each.get(name),)}
         for name in names
@@ -236,22 +224,14 @@ def _left_out(points: Sequence[Observed], values: Values, asked: Asked) -> dict[
 
 
 def _ranking(
-    goal: model.Goal,
-    values: Values,
-    processes: Mapping[int, int],
-    *,
-    paired: bool,
-    cache: str,
+    goal: model.Goal, values: Values, processes: Mapping[int, int], *, paired: bool, cache: str
 ) -> model.Ranking:
     places = rank(values, processes)
     if not paired:
         places = tuple(place.model_copy(update={"tied": None}) for place in places)
     rounds = values[places[0].point_id] if places else ()
     return model.Ranking(
-        goal=goal,
-        processes=len({processes[at] for at in rounds}),
-        cache=cache,
-        places=places,
+        goal=goal, processes=len({processes[at] for at in rounds}), cache=cache, places=places
     )
 
 

@@ -144,6 +144,8 @@ class _Design:
 
     def determines(self, term: _Term) -> bool:
         """Returns whether the points tell a term from all others."""
+        # The pseudo-inverse gives back exactly what the points tell: of a term that others can
+        # stand for, it gives back a mixture with these.
         own = self.places[term]
         reach = self.inverse[own] @ self.columns
         return np.allclose(reach, np.eye(self.columns.shape[1])[own], atol=1e-8)

@@ -1,6 +1,5 @@
 """The answer of a choice in a sentence: the best settings, or the tie and what decides it."""
 
-import json
 from typing import Any, Final
 
 from orbax_bench_core import pages
@@ -8,19 +7,10 @@ from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.factorial import MOST_ROUNDS
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.analysis.best.ranking import FEWEST
+from orbax_bench_core.analysis.names import SPOKEN, setting_text
 from orbax_bench_core.errors import listed
 from orbax_bench_core.records import OverlapFinder
 
-_GOALS: Final = {
-    "blocking": "blocking saves",
-    "save": "saves",
-    "load": "loads",
-    "bytes": "bytes on storage",
-    "memory": "peak memory",
-    "step_p99": "the 99th percentile of training steps",
-    "step_max": "the longest training step",
-    "recovery": "recoveries",
-}
 _CACHES: Final = {"warm": "warm ", "cold": "cold ", "mixed": "warm and cold "}
 _WHY: Final = {
     "none yet": "it has no repeat yet",
@@ -139,7 +129,7 @@ def goal_words(ranking: model.Ranking) -> str:
     weights, cache = ranking.goal.weights, _CACHES.get(ranking.cache, "")
     if len(weights) == 1:
         name = next(iter(weights))
-        return f"{cache}{_GOALS.get(name, pages.code(name))}"
+        return f"{cache}{SPOKEN.get(name, pages.code(name))}"
     parts = (f"{share(weight)} {name}" for name, weight in weights.items())
     return f"the weighted geometric mean ({', '.join(parts)})"
 
@@ -163,11 +153,6 @@ def settings_of(point: model.PointInfo, goal: model.Goal | None = None) -> str:
 def option_text(name: str, setting: Any) -> str:
     """Returns an option with its value, as a suite has them: `use_ocdbt=true`."""
     return f"{name}={setting_text(setting)}"
-
-
-def setting_text(setting: Any) -> str:
-    """Returns the value of an option as JSON, a text without quotes."""
-    return setting if isinstance(setting, str) else json.dumps(setting)
 
 
 def share(ratio: float) -> str:

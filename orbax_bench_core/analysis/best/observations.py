@@ -334,6 +334,7 @@ def processes_of(points: Sequence[Observed]) -> dict[int, int]:
             workers.setdefault(at, set()).add(worker)
     numbers: dict[str, int] = {}
     for at, present in sorted(workers.items()):
+        # A round whose points had workers of two numbers makes these one: neither is independent.
         joined = {numbers[worker] for worker in present if worker in numbers}
         first = min(joined, default=at)
         if len(joined) > 1:

@@ -219,7 +219,7 @@ _WITHOUT_FORM: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "checkpoint_manager": {"best_fn": ("options.best_fn", "options.best_mode")},
     "checkpoint_manager_perf": {
-        "enable_per_process_directory_creation": ("options.enable_per_process_directory_creation",),
+        "enable_per_process_directory_creation": ("options.enable_per_process_directory_creation",)
     },
     "emergency_checkpoint_manager": {
         name: (f"emergency.{path}",)

@@ -104,6 +104,7 @@ def rank(
     if not found:
         return ()
     medians = {point: statistics.median(rounds.values()) for point, rounds in found.items()}
+    # By the ids where medians are equal, so that the same records give the same order again.
     order = sorted(found, key=lambda point: (medians[point], point))
     best = found[order[0]]
     compared = {point: ratio_of(found[point], best, processes) for point in order[1:]}
@@ -159,9 +160,7 @@ def by_process(logs: Floats, numbers: Sequence[int]) -> Floats:
 
 
 def complete_rounds(
-    values: Mapping[str, Mapping[int, float]],
-    points: Sequence[str],
-    processes: Mapping[int, int],
+    values: Mapping[str, Mapping[int, float]], points: Sequence[str], processes: Mapping[int, int]
 ) -> tuple[Floats, tuple[int, ...]]:
     """Returns mean log values, (processes, points), in the rounds that all points have, and these.
 

@@ -14,7 +14,6 @@ from orbax_bench_core.analysis.best.headline import (
     goal_words,
     headline,
     option_text,
-    setting_text,
     settings_of,
     share,
     to_decide,
@@ -24,6 +23,7 @@ from orbax_bench_core.analysis.best.headline import (
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.analysis.best.orbax_code import why_no_code
 from orbax_bench_core.analysis.best.ranking import FEWEST
+from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.errors import command, listed
 from orbax_bench_core.records import VERIFIED_WORDS, OverlapFinder
@@ -221,14 +221,8 @@ def _bars(case: model.Case, goal: model.Goal) -> pages.Chart:
             pages.Mark("bar", tuple(bars[False]), "dim", "behind"),
             pages.Mark("whisker", tuple(whiskers), "plain", "interval against the smallest"),
         ),
-        _height(names),
+        pages.rows_height(names),
     )
-
-
-def _height(names: Sequence[str]) -> int:
-    """Returns the height of a chart whose rows have names, which a phone wraps."""
-    lines = max((math.ceil(len(name) / 17) for name in names), default=1)
-    return 20 + max(30, 17 * lines) * len(names)
 
 
 def _ranking(
@@ -407,15 +401,11 @@ def _effects_chart(shown: Sequence[model.OptionContrast], goal: model.Goal) -> p
     return pages.Chart(
         f"Effects on {goal.text}",
         "; ".join(said),
-        pages.axis("factor, and its 95 % interval", low, high, _factor, log=True),
+        pages.axis("factor, and its 95 % interval", low, high, "{:g}x".format, log=True),
         pages.named_axis(names[::-1]),
         (line, *marks),
-        _height(names),
+        pages.rows_height(names),
     )
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:g}x"
 
 
 def _front(case: model.Case) -> Iterator[pages.Element]:

@@ -34,7 +34,7 @@ def history_document(history: History, *, every: bool = False) -> pages.Document
             *map(_chart, series[:1]),
             _overview(series),
             pages.Text(items=tuple(_excesses(series)), role="bad"),
-            pages.Text(items=tuple(_remarks(series))),
+            pages.Text(items=tuple(words.remarks(series))),
             pages.Text(_hidden(history, series), "dim", notes[:_MOST_NOTES]),
         ),
         following=_following(series),
@@ -91,13 +91,6 @@ def _following(series: Sequence[PastSeries]) -> pages.Code | None:
 
 def _excesses(series: Sequence[PastSeries]) -> list[str]:
     return list(dict.fromkeys(said for each in series for said in words.excesses(each)))
-
-
-def _remarks(series: Sequence[PastSeries]) -> list[str]:
-    return [
-        f"{count} series: {remark}" if count > 1 else remark
-        for remark, count in words.remarks(series).items()
-    ]
 
 
 def _hidden(history: History, series: Sequence[PastSeries]) -> str:

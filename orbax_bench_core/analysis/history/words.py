@@ -1,15 +1,16 @@
 """Numbers and sentences of a history, the same in the terminal and on the page."""
 
+import collections
 import datetime
 import itertools
 import json
+import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
-from orbax_bench_core.analysis.intervals import interval, ratio
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.pages import percent, seconds
 from orbax_bench_core.provenance import UNKNOWN
@@ -69,16 +70,23 @@ def value_of(series: PastSeries, run: PastRun) -> str:
     """Returns the ratio of a run as its verdict has it, or its median seconds."""
     if series.kind == "seconds":
         return seconds(run.value)
-    return f"{ratio(run.value)}{' (median of blocks)' if run.by_blocks else ''}"
+    return f"{_decimals(run.value)}x{' (median of blocks)' if run.by_blocks else ''}"
 
 
 def around(series: PastSeries, run: PastRun) -> str:
     """Returns the interval of the ratio of a run, or how far its seconds are spread."""
-    if series.kind == "ratio":
-        return interval(run)
-    if run.low is None or run.high is None:
-        return "–"
-    return percent((run.high - run.low) / run.value)
+    if series.kind == "seconds" and run.low is not None and run.high is not None:
+        return percent((run.high - run.low) / run.value)
+    # An end of 0 or infinity says as little as none.
+    least = _decimals(run.low) if run.low else ""
+    most = _decimals(run.high) if run.high is not None and math.isfinite(run.high) else ""
+    if least and most:
+        return f"[{least}–{most}]"
+    return f"at least {least}" if least else f"at most {most}" if most else "–"
+
+
+def _decimals(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 9.9995 else f"{value:.4g}"
 
 
 def what_ran(run: PastRun) -> str:
@@ -133,13 +141,11 @@ def sides(series: PastSeries) -> str:
     return f"{candidate} over {baseline}"
 
 
-def remarks(series: Iterable[PastSeries]) -> dict[str, int]:
-    """Returns the other notes, each once, with the number of series it is about."""
-    found: dict[str, int] = {}
-    for each in series:
-        for remark in each.remarks:
-            found[remark] = found.get(remark, 0) + 1
-    return found
+def remarks(series: Iterable[PastSeries]) -> Iterator[str]:
+    """Yields the other notes, each once, with the number of series it is about."""
+    found = collections.Counter(remark for each in series for remark in each.remarks)
+    for remark, count in found.items():
+        yield f"{count} series: {remark}" if count > 1 else remark
 
 
 def sparkline(series: PastSeries) -> str:
@@ -171,6 +177,8 @@ def question(
     Releases of one package in order are searched by `orbax-bench bisect`; any other two sides that
     can be installed again are compared by `orbax-bench ab`.
     """
+    from packaging.version import Version
+
     was, now = (
         _requirements(run, environment)
         for run, environment in zip((before, after), environments, strict=True)
@@ -184,7 +192,7 @@ def question(
     head = ["orbax-bench", "bisect", suite, "-o", folder]
     if len(lost) == len(new) == 1 and after.value > before.value:
         (old, good), (package, bad) = _release(lost[0]), _release(new[0])
-        if old == package and package and _older(good, bad):
+        if old == package and package and Version(good) < Version(bad):
             also = [each for each in now if each in was]
             extra = [word for each in also for word in ("--with", each)]
             return shlex.join([*head, "--package", package, "--good", good, "--bad", bad, *extra])
@@ -212,9 +220,3 @@ def _release(requirement: str) -> tuple[str, str]:
     """Returns package and version of `package==version`; nothing for what is no release."""
     package, _, version = requirement.partition("==")
     return (package.strip(), version) if _RELEASE.match(version) else ("", "")
-
-
-def _older(good: str, bad: str) -> bool:
-    from packaging.version import Version
-
-    return Version(good) < Version(bad)

@@ -76,6 +76,7 @@ def at_no_tolerance(paired: PairedTimes, gate: GateConfig) -> float | None:
     rule = gate.model_copy(update=exact)
     found = [
         verdict.p_regression
+        # With the arms changed round the same test finds a baseline that is the slower one.
         for labels in (paired.labels, ~paired.labels)
         for judged in [judge(paired.times, labels, rule)]
         for name, verdict in judged.operations.items()

@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.noise.calibration import (
-    SLOW_DOWNS,
-    AaTest,
-    Calibration,
-    chances_at,
-)
+from orbax_bench_core.analysis.noise.calibration import SLOW_DOWNS, AaTest, Calibration, chances_at
 from orbax_bench_core.analysis.noise.measure import expected_bound
 from orbax_bench_core.analysis.noise.passport import Component, Noise, Passport, default_path
 from orbax_bench_core.config import GateConfig
@@ -206,8 +201,7 @@ def _by_place(
     """Returns a table with a row for each operation, in groups by place and size."""
     rows = [
         pages.Row(
-            (noise.operation, *cells(noise)),
-            f"{noise.storage}, {_machine(noise)}, {_size(noise)}",
+            (noise.operation, *cells(noise)), f"{noise.storage}, {_machine(noise)}, {_size(noise)}"
         )
         for noise in passport.noise
     ]

@@ -171,6 +171,7 @@ def _series(
 ) -> RecoverySeries:
     back = [repeat for repeat in repeats if not repeat.first_failed and repeat.counts]
     drilled = [repeat for repeat in back if _values(repeat, TOTAL, TIME)]
+    # A drill that came back only when it was tried again counts as one that did not.
     tried = [repeat for repeat in repeats if repeat.first_failed] + drilled
     return RecoverySeries(
         series_id=series.id,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import shortened
+from orbax_bench_core.analysis.names import ROLES, shortened
 from orbax_bench_core.analysis.recovery import drills
 from orbax_bench_core.errors import command
 from orbax_bench_core.gate import together
@@ -33,11 +33,6 @@ MEANINGS: Final[dict[drills.PhaseName, str]] = {
     "recovery": "all of them",
 }
 _TONES: Final[tuple[pages.Tone, ...]] = ("c1", "c2", "c3", "c4")
-_ROLES: Final[dict[str, pages.Role]] = {
-    "REGRESSION": "bad",
-    "INCONCLUSIVE": "unsure",
-    "PASS": "good",
-}
 _MOST_DRAWN: Final = 40
 """Series with bars: a drawing of hundreds shows nothing."""
 
@@ -56,7 +51,7 @@ def headline(recovery: drills.Recovery) -> pages.Callout:
         pairs = len(recovery.verdicts)
         more = f"the worst of {pairs} pairs" if pairs > 1 else ""
         said = filter(None, (_of_pair(worst, recovery), more, worst.reason, came))
-        return pages.Callout(word, "; ".join(said), _ROLES[word])
+        return pages.Callout(word, "; ".join(said), ROLES[word])
     drilled = [series for series in recovery.series if series.phases]
     if not drilled:
         return pages.Callout("NOTHING", came, "unsure")
@@ -227,7 +222,7 @@ def _verdicts(verdicts: Sequence[drills.PairVerdict]) -> pages.Table:
         pages.Row(
             (
                 phase.phase,
-                pages.Cell(phase.word if phase.primary else f"({phase.word})", _ROLES[phase.word]),
+                pages.Cell(phase.word if phase.primary else f"({phase.word})", ROLES[phase.word]),
                 "–" if phase.ratio is None else f"{phase.ratio:.3f}x",
                 "–" if phase.ratio is None else pages.change(phase.ratio, phase.low, phase.high),
             ),

@@ -4,16 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.soak.soak import (
-    DROPPED,
-    FEWEST,
-    Growth,
-    Level,
-    Slope,
-    Soak,
-    SoakSeries,
-    SoakWord,
-)
+from orbax_bench_core.analysis.names import ROLES
+from orbax_bench_core.analysis.soak.growth import DROPPED, FEWEST
+from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries
 from orbax_bench_core.errors import command
 
 READING: Final = f"""\
@@ -45,11 +38,6 @@ _KEEPS: Final[dict[Level, str]] = {
     "open_files": "open file descriptors grow by",
     "threads": "threads grow by",
 }
-_ROLES: Final[dict[SoakWord, pages.Role]] = {
-    "LEAK": "bad",
-    "INCONCLUSIVE": "unsure",
-    "PASS": "good",
-}
 _MEMORY: Final = ("rss", "device")
 _MOST_DRAWN: Final = 20
 """Processes with a drawing: a page of hundreds could not be opened."""
@@ -66,12 +54,12 @@ def headline(soak: Soak) -> pages.Callout:
     if failed and soak.word == "INCONCLUSIVE":
         repeats = pages.count(failed, "repeat")
         said = f"{repeats} failed, so this is not a pass; until then {said}"
-    return pages.Callout(soak.word, said, _ROLES[soak.word])
+    return pages.Callout(soak.word, said, ROLES[soak.word])
 
 
 def _rank(series: SoakSeries) -> tuple[int, float]:
     memory = series.growth("rss")
-    return list(_ROLES).index(series.word), -(memory.whole.per_save if memory else 0.0)
+    return list(ROLES).index(series.word), -(memory.whole.per_save if memory else 0.0)
 
 
 def _sentence(series: SoakSeries, limit_mib: float) -> str:
@@ -147,7 +135,7 @@ def _judged(found: Sequence[SoakSeries]) -> pages.Table:
         for growth in series.growths:
             told = len(found) == 1 or growth.level in _MEMORY or growth.word != "PASS"
             if growth.word is not None and told:
-                word = pages.Cell(growth.word, _ROLES[growth.word])
+                word = pages.Cell(growth.word, ROLES[growth.word])
                 rows.append(pages.Row((*_measured(growth), word), _name(series)))
     return pages.Table(columns, tuple(rows))
 
@@ -159,7 +147,7 @@ def _levels(found: Sequence[SoakSeries]) -> pages.Table:
     for series in found:
         for growth in series.growths:
             more = "" if growth.more is None else f", about {growth.more} saves would tell"
-            word = pages.Cell(f"{growth.word}{more}", _ROLES[growth.word]) if growth.word else "–"
+            word = pages.Cell(f"{growth.word}{more}", ROLES[growth.word]) if growth.word else "–"
             cells = (*_measured(growth), _slope(growth, growth.half), _limit(growth), word)
             rows.append(pages.Row(cells, _name(series), dim=growth.limit is None))
     return pages.Table(columns, tuple(rows))
@@ -222,7 +210,7 @@ def _memory(series: SoakSeries, limit_mib: float) -> pages.Chart:
         middle = (series.dropped + series.saves) / 2
         level = (growth.first + growth.last) / 2
         for slope, tone, name in (
-            (growth.whole.per_save, _ROLES[series.word], "growth"),
+            (growth.whole.per_save, ROLES[series.word], "growth"),
             (limit_mib, "dim", "growth at the limit"),
         ):
             line = tuple((x, level + slope * (x - middle)) for x in (series.dropped, series.saves))

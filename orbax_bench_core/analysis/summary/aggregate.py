@@ -38,19 +38,13 @@ STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "device to host": ("2_save_breakdown/blocking_d2h_s",),
     "writes arrays": ("2_save_breakdown/worker_io_s", "2_save_breakdown/commit_s"),
-    "reads arrays": (
-        "3_load_breakdown/worker_io_s",
-        "3_load_breakdown/primary_deserialization_s",
-    ),
+    "reads arrays": ("3_load_breakdown/worker_io_s", "3_load_breakdown/primary_deserialization_s"),
     "sends to replicas": ("3_load_breakdown/broadcast_s",),
     "writes metadata": (
         "2_save_breakdown/metadata_write_s",
         "2_save_breakdown/background_meta_write_s",
     ),
-    "merges OCDBT": (
-        "2_save_breakdown/ocdbt_merge_s",
-        "2_save_breakdown/background_ocdbt_merge_s",
-    ),
+    "merges OCDBT": ("2_save_breakdown/ocdbt_merge_s", "2_save_breakdown/background_ocdbt_merge_s"),
     "commits": ("2_save_breakdown/background_finalize_s", "2_save_breakdown/finalize_s"),
 }
 """Metrics of each stage; releases of Orbax have one or several of them, which say the same.

@@ -49,14 +49,8 @@ def repeats_chart(title: str, rows: Rows) -> pages.Chart:
             pages.Mark("dots", tuple(beyond), "bad", "beyond the axis"),
             pages.Mark("tick", tuple(ticks), "plain", "median"),
         ),
-        chart_height(drawn),
+        pages.rows_height(list(drawn)),
     )
-
-
-def chart_height(names: Rows) -> int:
-    """Returns the height of a chart whose rows have names, which a phone wraps."""
-    lines = max((-(-len(name) // 17) for name in names), default=1)
-    return 20 + max(30, 17 * lines) * len(names)
 
 
 def _fastest(rows: Rows) -> dict[str, OperationSummary]:
@@ -117,5 +111,5 @@ def stages_chart(
             ),
             pages.Mark("tick", tuple(ticks), "plain"),
         ),
-        chart_height(drawn),
+        pages.rows_height(list(drawn)),
     )

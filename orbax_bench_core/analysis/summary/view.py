@@ -105,7 +105,10 @@ def summary_document(
             pages.Details(
                 "Verification", (pages.Text(items=tuple(verification_lines(summary.points))),)
             ),
-            pages.Details("Options in effect", tuple(_effects(summary.points))),
+            pages.Details(
+                "Options in effect",
+                (pages.Text(effects_line(summary.points)), effects_table(summary.points)),
+            ),
             pages.Details("Notes", (pages.Text(items=tuple(_notes(info, summary))),)),
             pages.Details("What it ran on", tuple(_machine(info, example, summary))),
             pages.Details("Files", (pages.Table(columns, tuple(linked)),)),
@@ -234,6 +237,7 @@ def _points_table(
         heads = [f"{name}`" for name in fields]
     else:
         labels, heads, widths = {id_: [] for id_ in found}, [], []
+    # As many operations as a terminal has room for, one at least: the details have all of them.
     kept = next((n for n in range(len(titles), 1, -1) if sum(widths) + sum(widest[:n]) <= _ROOM), 1)
     ordered = sorted(found, key=lambda id_: _order(found[id_], names))
     rows = (
@@ -352,13 +356,9 @@ def _faults(summary: RunSummary) -> Iterator[str]:
                 f"{point.point}: {point.retried} of {point.passed} repeats passed only when they "
                 f"were tried again, and count; the first attempt of the first: {point.retried_for}"
             )
-    off = {effect.option for point in points for effect in point.effects if _is_off(effect.state)}
-    if off:
+    effects = [effect for point in points for effect in point.effects]
+    if off := {effect.option for effect in effects if effect.state == "not in effect"}:
         yield f"without effect: {listed(map(pages.code, sorted(off)))}"
-
-
-def _is_off(state: str) -> bool:
-    return state == "not in effect"
 
 
 def _by_verified(points: Iterable[PointStatus]) -> dict[Verified, list[str]]:
@@ -398,11 +398,6 @@ def _failures(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
             which = f"{point.point} {several} {listed(failure.repeats, most=10)}"
             said, shown = f"{which}: {failure.error.said}", failure.error.shown.strip()
             yield pages.Details(said, (pages.Code(shown),)) if shown else pages.Text(said)
-
-
-def _effects(points: Sequence[PointStatus]) -> Iterator[pages.Element]:
-    yield pages.Text(effects_line(points))
-    yield effects_table(points)
 
 
 def _notes(info: RunInfo, summary: RunSummary) -> Iterator[str]:

@@ -107,8 +107,8 @@ def details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[p
     if report.is_study and any("Orbax" in point.systems.values() for point in points):
         yield pages.Text(_PUBLISHED, "dim")
     several = len(points) > FEW
-    every = operations_table(points) if several or any(_aside(point) for point in points) else None
-    yield pages.Details("Every operation", () if every is None else (every,))
+    aside = any(not each.primary for point in points for each in point.operations)
+    yield pages.Details("Every operation", (operations_table(points),) if several or aside else ())
     yield pages.Details(
         "What each result rests on, and what would help",
         tuple(
@@ -154,10 +154,6 @@ def _telling(point: PointVerdict) -> list[OperationVerdict]:
     return [each for each in found if each.primary or each.verdict.word == "REGRESSION"] or found
 
 
-def _aside(point: PointVerdict) -> bool:
-    return not all(operation.primary for operation in point.operations)
-
-
 def _findings(point: PointVerdict, gate: GateConfig) -> Iterator[str]:
     """Yields what was found of a point and of each operation, and how it was measured."""
     if point.reason:
@@ -177,8 +173,8 @@ def _findings(point: PointVerdict, gate: GateConfig) -> Iterator[str]:
         yield f"{arm}: {failed}{places}{first}"
     yield from filter(None, (*map(_storage, point.storage), point.switching))
     yield from _measured(point)
-    if verified := _verification(point):
-        yield verified
+    if point.verified:
+        yield "; ".join(f"{arm} {VERIFIED_WORDS[found]}" for arm, found in point.verified.items())
     yield from filter(None, [other_cache(each.cache for each in point.operations)])
 
 
@@ -255,11 +251,6 @@ def _measured(point: PointVerdict) -> Iterator[str]:
     if point.continued:
         cut = pages.count(point.continued, "life was", "lives were")
         yield f"{cut} continued in a new process after an interruption"
-
-
-def _verification(point: PointVerdict) -> str:
-    each = [f"{arm} {VERIFIED_WORDS[found]}" for arm, found in point.verified.items()]
-    return "; ".join(each)
 
 
 def _storage(trouble: StorageTrouble) -> str:

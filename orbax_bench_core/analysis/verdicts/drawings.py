@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.verdicts.headlines import ROLES, change, is_real, share
+from orbax_bench_core.analysis.names import ROLES
+from orbax_bench_core.analysis.verdicts.headlines import change, is_real, share
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
 
@@ -136,10 +137,7 @@ def _interval(operation: OperationVerdict, axis: pages.Axis) -> tuple[float, flo
     low, high, ratio = operation.verdict.low, operation.verdict.high, operation.verdict.ratio
     if low is None and high is None:  # there is none
         low = high = ratio
-    return (
-        low if is_real(low) else axis.scale.low,
-        high if is_real(high) else axis.scale.high,
-    )
+    return (low if is_real(low) else axis.scale.low, high if is_real(high) else axis.scale.high)
 
 
 def _ratio(log_ratio: float) -> float:

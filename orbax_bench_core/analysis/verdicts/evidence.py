@@ -109,6 +109,7 @@ def storage_doubts(
     the candidate tell of storage where the store has refused more than a fifth of them.
     """
     primary = {operation.operation for operation in operations if operation.primary}
+    # That one arm is throttled more is a finding of its own (`trouble.more`).
     for trouble in troubles:
         if trouble.operation in primary and trouble.share > MOST_FLAGGED and trouble.more is None:
             break

@@ -6,16 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeGuard
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import shortened, spoken
+from orbax_bench_core.analysis.names import ROLES, shortened, spoken
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.gate import StallVerdict, Verdict, Word
 
-ROLES: Final[dict[Word, pages.Role]] = {
-    "REGRESSION": "bad",
-    "INCONCLUSIVE": "unsure",
-    "PASS": "good",
-}
 _RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
 _SYSTEM_DOES: Final = {
     "save": "saves",
@@ -56,8 +51,12 @@ def stamped(judged: PointVerdict | VerdictReport) -> str:
 def told(point: PointVerdict, gate: GateConfig) -> pages.Callout:
     """Returns the result of one point, as the headline tells that of a report."""
     role: pages.Role = "plain" if point.is_study else ROLES[point.word]
-    said = {"REGRESSION": _regressed, "INCONCLUSIVE": _undecided, "PASS": _passed}[point.word]
-    text = _compared([point]) if point.is_study else said(point, gate)
+    if point.is_study:
+        text = _compared([point])
+    elif point.word == "PASS":
+        text = _all_passed([point], gate)
+    else:
+        text = (_regressed if point.word == "REGRESSION" else _undecided)(point, gate)
     return pages.Callout(stamped(point), text, role)
 
 
@@ -201,10 +200,6 @@ def _undecided(point: PointVerdict, gate: GateConfig) -> str:
     others = [each for each in open_ if each is not worst]
     parts += [f"{_names(others)} are open too"] if others else []
     return "; ".join(parts)
-
-
-def _passed(point: PointVerdict, gate: GateConfig) -> str:
-    return _all_passed([point], gate)
 
 
 def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:

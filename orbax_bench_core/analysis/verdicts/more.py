@@ -61,7 +61,8 @@ def going_on(point: PointVerdict, gate: GateConfig) -> GoingOn:
 
 def _forecast(verdict: Verdict, gate: GateConfig) -> GoingOn:
     """Says the same of one operation, by itself."""
-    per_life = _per_life(verdict)
+    # 1 where workers outlive a block: then a verdict counts no lives.
+    per_life = verdict.operations // verdict.lives if verdict.lives else 1
     left = [each for each in gate.looks_with_more(per_life) if each > verdict.operations]
     if not left:
         return GoingOn(why="used_up")
@@ -71,8 +72,3 @@ def _forecast(verdict: Verdict, gate: GateConfig) -> GoingOn:
     until = max(left[0], verdict.operations + PER_ARM * per_life * blocks)
     number = "" if until == left[0] else f" {until - verdict.operations}"
     return GoingOn(why="more", until=until, flag=f"--more{number}")
-
-
-def _per_life(verdict: Verdict) -> int:
-    """Returns the operations of one life of a worker; 1 where workers outlive a block."""
-    return verdict.operations // verdict.lives if verdict.lives else 1

@@ -47,6 +47,7 @@ def evidence_of(
     repeats = PairedTimes.used(repeats)
     series = PairedTimes.of(repeats)
     design = _design(info.designs[pair.id], repeats, series)
+    # Points of one family share alpha, for any of them may be wrong by chance.
     scale = 1 / len(info.expansion.points) if info.gate.family == "suite" else 1.0
     judged = judge(
         series.judged,
@@ -197,10 +198,7 @@ def report(
 
 
 def _operations(
-    series: PairedTimes,
-    gate: GateConfig,
-    judged: Judged,
-    caches: Mapping[str, str],
+    series: PairedTimes, gate: GateConfig, judged: Judged, caches: Mapping[str, str]
 ) -> tuple[OperationVerdict, ...]:
     from orbax_bench_core.gate import false_discovery, health
 

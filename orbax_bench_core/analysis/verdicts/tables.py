@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import heading
+from orbax_bench_core.analysis.names import ROLES, heading
 from orbax_bench_core.analysis.verdicts.headlines import (
-    ROLES,
     change,
     from_to,
     is_real,
@@ -17,10 +16,7 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     short_names,
     stamped,
 )
-from orbax_bench_core.analysis.verdicts.model import (
-    OperationVerdict,
-    PointVerdict,
-)
+from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 
 FEW: Final = 2
 """Points up to which a table has each primary operation; of more it has the worst of each."""
@@ -86,7 +82,9 @@ def _says(operation: OperationVerdict, point: PointVerdict) -> pages.Cell:
     verdict, word = operation.verdict, operation.verdict.word
     stalls = word != "PASS" and verdict.endpoint == "stalls"
     if point.is_study:
-        return pages.Cell(_study_says(operation))
+        faster, slower = (verdict.high or math.inf) < 1, (verdict.low or 0.0) > 1
+        said = "faster" if faster else "slower" if slower else "not told apart"
+        return pages.Cell(said)
     if word == "INCONCLUSIVE" and not (is_real(verdict.ratio) and verdict.p_regression is not None):
         said = "stalls" if stalls else "not judged" if verdict.reason else "cannot tell"
     elif stalls:
@@ -97,12 +95,6 @@ def _says(operation: OperationVerdict, point: PointVerdict) -> pages.Cell:
     if not operation.primary:
         return pages.Cell(f"({said})", "dim")
     return pages.Cell(f"{pages.SIGNS[ROLES[word]]} {said}", ROLES[word])
-
-
-def _study_says(operation: OperationVerdict) -> str:
-    low, high = operation.verdict.low or 0.0, operation.verdict.high
-    high = math.inf if high is None else high
-    return "faster" if high < 1 else "slower" if low > 1 else "not told apart"
 
 
 def _point_says(point: PointVerdict) -> pages.Cell:

@@ -193,9 +193,7 @@ def _evidence(
 
 
 def _gaps(
-    primary: Iterable[str],
-    repeats: Mapping[Arm, Sequence[Repeat]],
-    seconds: Mapping[Arm, _Times],
+    primary: Iterable[str], repeats: Mapping[Arm, Sequence[Repeat]], seconds: Mapping[Arm, _Times]
 ) -> str:
     """Returns which primary operation some repeats of a side lack; empty when none does."""
     for operation in primary:

@@ -16,10 +16,7 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     short_names,
     worst_first,
 )
-from orbax_bench_core.analysis.verdicts.model import (
-    PointVerdict,
-    VerdictReport,
-)
+from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.more import going_on
 from orbax_bench_core.analysis.verdicts.tables import answers_table, deciding, label
 from orbax_bench_core.config import ARMS, Arm

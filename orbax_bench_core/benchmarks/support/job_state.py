@@ -149,8 +149,7 @@ class _Emergency(_LocalDisks):
                     save_interval_steps=every, max_to_keep=options.max_to_keep
                 ),
                 persistent=emergency.PersistentCheckpointOptions(
-                    save_interval_steps=_PERSISTENT_EVERY * every,
-                    max_to_keep=options.max_to_keep,
+                    save_interval_steps=_PERSISTENT_EVERY * every, max_to_keep=options.max_to_keep
                 ),
                 replica_axis_index=0,
             ),

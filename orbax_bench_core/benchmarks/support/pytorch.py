@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from orbax_bench_core import interface
 from orbax_bench_core.benchmarks.support.needs import require_tree
-from orbax_bench_core.benchmarks.support.options import (
-    CollectorOptions,
-    delete_if_scarce,
-)
+from orbax_bench_core.benchmarks.support.options import CollectorOptions, delete_if_scarce
 from orbax_bench_core.benchmarks.support.saving import load_target
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import absolute

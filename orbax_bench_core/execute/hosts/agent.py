@@ -22,12 +22,7 @@ from orbax_bench_core.execute.hosts.host import Inbox, WorkerDied
 from orbax_bench_core.execute.hosts.join_files import ClusterRun
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
 from orbax_bench_core.execute.hosts.suite_archive import MOST_PACKED_BYTES, differing, unpack
-from orbax_bench_core.execute.hosts.wire import (
-    Message,
-    Refused,
-    Wire,
-    prove_as_agent,
-)
+from orbax_bench_core.execute.hosts.wire import Message, Refused, Wire, prove_as_agent
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import machine_id, new_scratch_folder, scratch_folder
 from orbax_bench_core.interrupts import raise_if_told
@@ -62,7 +57,9 @@ class Agent:
         self._workers: dict[int, LocalWorker] = {}
         self._lock = contextlib.ExitStack()
         self._makers: set[int] = set()
-        self._logs = _own_logs(self._directory)
+        # A folder of this host for logs, where the run directory is in a bucket.
+        remote = "://" in str(self._directory.root)
+        self._logs = new_scratch_folder("orbax-bench-logs") if remote else None
 
     def run(self) -> int:
         """Joins process 0, serves it until the run ends, and returns its exit code; 75 if lost."""
@@ -319,10 +316,3 @@ def _kill_children() -> None:
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             child.kill()
-
-
-def _own_logs(directory: RunDirectory) -> Path | None:
-    """Returns a folder of this host for logs; None if they go to the run directory."""
-    if "://" in str(directory.root):
-        return new_scratch_folder("orbax-bench-logs")
-    return None

@@ -11,13 +11,7 @@ from typing import Any
 
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute.hosts.host import (
-    HostsMissing,
-    Inbox,
-    Output,
-    Unmade,
-    stop_all,
-)
+from orbax_bench_core.execute.hosts.host import HostsMissing, Inbox, Output, Unmade, stop_all
 from orbax_bench_core.execute.hosts.host_server import HostServer
 from orbax_bench_core.execute.hosts.join_files import ClusterRun
 from orbax_bench_core.execute.hosts.local import LocalHost, LocalWorker
@@ -161,11 +155,7 @@ class ClusterHosts:
             for setup, log, place in zip(setups, logs, places, strict=True):
                 host: RemoteHost | LocalHost = self._others[place] if place else self._own
                 workers += host.launch(
-                    [setup],
-                    environment=environment,
-                    python=python,
-                    logs=[log],
-                    inbox=inbox,
+                    [setup], environment=environment, python=python, logs=[log], inbox=inbox
                 )
         except BaseException:
             stop_all([worker.stop for worker in workers])
@@ -184,6 +174,7 @@ class ClusterHosts:
                 )
             present = [self._others[host] for host in hosts]
             _at_once([functools.partial(self._equip, host) for host in present])
+            # One may have been lost again while it was given what it needs.
             if not self._server.missing(hosts):
                 return
 

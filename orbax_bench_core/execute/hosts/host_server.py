@@ -15,13 +15,7 @@ from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.execute.hosts.join_files import ClusterRun, differences, place_proof
 from orbax_bench_core.execute.hosts.remote import RemoteHost
 from orbax_bench_core.execute.hosts.suite_archive import pack
-from orbax_bench_core.execute.hosts.wire import (
-    Message,
-    Refused,
-    Wire,
-    prove_as_head,
-    refuse,
-)
+from orbax_bench_core.execute.hosts.wire import Message, Refused, Wire, prove_as_head, refuse
 
 _SAY_AGAIN_S: Final = 30.0
 """Seconds after which the same line may be said again."""

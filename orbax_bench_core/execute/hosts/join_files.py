@@ -159,10 +159,7 @@ def place_proof(place: str) -> str:
 
 def equal_everywhere() -> dict[str, str]:
     """Returns the versions that must be the same on all hosts of a run, by name."""
-    return {
-        "Python": platform.python_version(),
-        **{name: _version(name) for name in _PACKAGES},
-    }
+    return {"Python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:

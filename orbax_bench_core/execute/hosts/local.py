@@ -207,7 +207,8 @@ class LocalWorker:
         self._memory_kills = MemoryKills.read()
         log_file.parent.mkdir(parents=True, exist_ok=True)
         events_in, events_out = os.pipe()
-        with open(log_file, "ab", opener=_open_no_link) as log:
+        no_link = os.O_NOFOLLOW  # a log is written to, not replaced
+        with open(log_file, "ab", opener=lambda name, f: os.open(name, f | no_link, 0o666)) as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [*command, "--events", str(events_out)],
@@ -312,11 +313,6 @@ class LocalWorker:
         if name != "SIGKILL":
             return killed
         return f"{killed}; {MemoryKills.read().cause_since(self._memory_kills)}"
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    """Opens a file that is no link: a log is written to, not replaced."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 _PIECE: Final = 2**20

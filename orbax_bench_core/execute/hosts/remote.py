@@ -74,12 +74,7 @@ class RemoteHost:
         self.unmade.update(failed)
 
     def run_module(
-        self,
-        module: str,
-        argument: str,
-        *,
-        variables: Mapping[str, str],
-        timeout_s: float,
+        self, module: str, argument: str, *, variables: Mapping[str, str], timeout_s: float
     ) -> Output:
         """Makes the agent run a module, with its own run directory for `root`; see `LocalHost`."""
         answer = self.ask(

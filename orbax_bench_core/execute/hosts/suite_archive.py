@@ -92,7 +92,9 @@ def pack(suite: str, run_directory: str, text: str = "") -> SuiteArchive | None:
     _check_size(folder, sizes)
     archive, hashes = io.BytesIO(), {}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
-        for path, content in _read_contents(folder, sizes):
+        for path, size in sizes.items():
+            with (folder / path).open("rb") as file:
+                content = file.read(size)  # a log may have grown since
             files.writestr(zipfile.ZipInfo(path, _EPOCH), content, zipfile.ZIP_DEFLATED)
             if path.endswith(_COMPARED):
                 hashes[path] = hashlib.sha256(content).hexdigest()
@@ -223,12 +225,6 @@ def _is_of_the_suite(folder: Path, run_directory: Path) -> bool:
     if folder.name.startswith(".") or folder.name in _LEFT_OUT or folder == run_directory:
         return False
     return not any((folder / mark).exists() for mark in _MARKS_OF_OTHERS)
-
-
-def _read_contents(folder: Path, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    for path, size in sizes.items():
-        with (folder / path).open("rb") as file:
-            yield path, file.read(size)  # a log may have grown since
 
 
 def _check_size(folder: Path, sizes: Mapping[str, int]) -> None:

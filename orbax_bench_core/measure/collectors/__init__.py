@@ -34,7 +34,6 @@ from orbax_bench_core.measure.collectors.process_state import THREADS as THREADS
 from orbax_bench_core.measure.collectors.rss import RSS_GROWTH as RSS_GROWTH
 from orbax_bench_core.measure.collectors.store_answers import RETRIES as RETRIES
 from orbax_bench_core.measure.collectors.store_answers import code_of as code_of
-from orbax_bench_core.measure.collectors.store_metrics import reading_as_text as reading_as_text
 from orbax_bench_core.measure.definition import Family, Metric
 
 # In the order of the defaults: the earlier, the nearer to the clock. First those whose counters

@@ -61,13 +61,10 @@ class ProcessState:
         found = _RSS.readings(resident_bytes() / 2**20)
         if _FILES.is_dir():
             # The listing of descriptors holds one itself.
-            found += _COUNTS.readings(_entries(_FILES) - 1, _entries(_TASKS))
+            files, tasks = (sum(1 for _ in folder.iterdir()) for folder in (_FILES, _TASKS))
+            found += _COUNTS.readings(files - 1, tasks)
         anon = _anonymous_bytes()
         return found if anon is None else [*found, *_ANON.readings(anon / 2**20)]
-
-
-def _entries(folder: Path) -> int:
-    return sum(1 for _ in folder.iterdir())
 
 
 def _anonymous_bytes() -> int | None:

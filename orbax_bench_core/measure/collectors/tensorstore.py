@@ -100,7 +100,7 @@ def resolve(name: str) -> Metric | None:
 
 
 def _fingerprint(library: Any) -> tuple[object, ...]:
-    """Returns a stamp that differs once a store or a cache has counted, or is read otherwise."""
+    """Returns a stamp that differs once a store or a cache has counted."""
     # The metrics of all stores cost three times as much, and hardly any process uses more than two
     # of them. A request to any store is a future of TensorStore: it is counted as alive until it
     # has ended, and then by its callbacks, in numbers that only grow. Only a request of the `file`
@@ -109,7 +109,7 @@ def _fingerprint(library: Any) -> tuple[object, ...]:
     as_text = library.experimental_collect_prometheus_format_metrics
     futures = as_text(_FUTURES)  # nothing where a release does not count them
     stores = as_text(_FILES if futures else _STORES)
-    return store_metrics.as_text(), futures, stores, as_text(_CACHES)
+    return futures, stores, as_text(_CACHES)
 
 
 def _differences(before: dict[str, StoreMetric], after: dict[str, StoreMetric]) -> list[Reading]:

@@ -9,6 +9,7 @@ from orbax_bench_core.measure.collectors.store_metrics import StoreMetric
 from orbax_bench_core.measure.definition import Metric
 
 _POOL = "/tensorstore/thread_pool/"
+_NAME = "tensorstore_thread_pool_"
 _LIVE_FUTURES = "/tensorstore/futures/live"
 _LATE = "Reported up to 20 ms late, so what comes at the end may count for the next block"
 _MARK = "max_delay_ns"
@@ -65,7 +66,7 @@ class _State(NamedTuple):
     metrics: dict[str, StoreMetric]
 
     def value(self, name: str) -> float:
-        return self.metrics.get(store_metrics.name_of(_POOL + name), StoreMetric()).value
+        return self.metrics.get(_NAME + name, StoreMetric()).value
 
 
 _latest = _State([], {})
@@ -80,14 +81,13 @@ class ThreadPool(Difference[_State]):
         self._library: Any = tensorstore
 
     def _read(self) -> _State:
-        # As the `tensorstore` collector does it: the text costs a third of the numbers, and only
-        # what changed is read twice. It rounds to six digits, so a change below that counts for
-        # the block in which the next change comes.
+        # The text rounds to six digits, so a change below that counts for the block in which the
+        # next change comes.
         global _latest  # noqa: PLW0603  # a cache of the process-wide state that the library reports
         fingerprint = self._library.experimental_collect_prometheus_format_metrics(_POOL)
         latest = _latest
         if latest.fingerprint != fingerprint:
-            latest = _latest = _State(fingerprint, store_metrics.read(self._library, _POOL))
+            latest = _latest = _State(fingerprint, store_metrics.parse(fingerprint))
         return latest
 
     def _compare(self, before: _State, after: _State) -> list[Reading]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from orbax_bench_core.analysis.async_study.study import ParameterCounter, async_study
+from orbax_bench_core.analysis.async_study.parameters import ParameterCounter
+from orbax_bench_core.analysis.async_study.study import async_study
 from orbax_bench_core.config import CheckpointConfig
 from orbax_bench_core.records import Run
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.analysis.async_study.lines import fit_of, line_through
 from orbax_bench_core.analysis.async_study.model import SaveKind, Size
+from orbax_bench_core.analysis.async_study.parameters import ParameterCounter, parameters_in
 from orbax_bench_core.analysis.async_study.study import (
     SEQUENTIAL,
-    ParameterCounter,
     async_study,
     check_points,
-    fit_of,
-    line_through,
-    parameters_in,
     ratio_of,
     seconds_of,
 )

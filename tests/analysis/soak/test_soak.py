@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
-from orbax_bench_core.analysis.soak.soak import Slope, slope_of, word_of
+from orbax_bench_core.analysis.soak.growth import slope_of, word_of
+from orbax_bench_core.analysis.soak.model import Slope
 from orbax_bench_core.answers import SOAK
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.records import Run

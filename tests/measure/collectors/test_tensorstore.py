@@ -108,10 +108,8 @@ class FakeLibrary:
         self.metrics = []
 
     def experimental_collect_prometheus_format_metrics(self, prefix):
-        return [str(one) for one in self.experimental_collect_matching_metrics(prefix)]
-
-    def experimental_collect_matching_metrics(self, prefix):
-        return [one for one in self.metrics if one["name"].startswith(prefix)]
+        stem = prefix.lstrip("/").replace("/", "_")
+        return [line for line in self.metrics if f" {stem}" in f" {line}"]
 
 
 def collect_from(before, after, kind=TensorStore):
@@ -125,9 +123,15 @@ def collect_from(before, after, kind=TensorStore):
 
 
 def latency(count, mean, **buckets):
-    ends = {name.removeprefix("below_"): number for name, number in buckets.items()}
-    values = [{"0": 0, **ends, "count": count, "mean": mean}]
-    return [{"name": "/tensorstore/kvstore/file/read_latency_ms", "values": values}]
+    name = "tensorstore_kvstore_file_read_latency_ms"
+    ends = {key.removeprefix("below_"): number for key, number in buckets.items()}
+    return [
+        f"# HELP {name} latency",
+        f"# TYPE {name} histogram",
+        f"{name}_count {count}",
+        f"{name}_sum {count * mean:g}",
+        *(f'{name}_bucket {{le="{end}"}} {n}' for end, n in {**ends, "+Inf": count}.items()),
+    ]
 
 
 def test_quantiles_are_bounds_of_the_observations_of_the_block():
@@ -176,28 +180,26 @@ MAX_DELAY = "6_tensorstore/thread_pool_max_delay_s"
 LIVE = "6_tensorstore/futures_live_count"
 
 
-def pool_metric(name, **fields):
-    return {"name": f"/tensorstore/{name}", "values": [fields]}
+def pool_metric(name, value, kind=""):
+    return [f"# HELP tensorstore_{name} of threads", f"tensorstore_{name}{kind} {value:g}"]
 
 
-SHORT, LONG = (
-    [pool_metric("thread_pool/max_delay_ns", max_value=value)] for value in (1_000_000, 3_000_000)
-)
-ALIVE = [pool_metric("futures/live", value=4, max_value=9)]
+SHORT, LONG = (pool_metric("thread_pool_max_delay_ns", value, "_max") for value in (1e6, 3e6))
+ALIVE = pool_metric("futures_live", 4)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
         pytest.param(
-            [pool_metric("thread_pool/total_queue_time_ns", value=1e9)],
-            [pool_metric("thread_pool/total_queue_time_ns", value=3.5e9)],
+            pool_metric("thread_pool_total_queue_time_ns", 1e9),
+            pool_metric("thread_pool_total_queue_time_ns", 3.5e9),
             {QUEUE: pytest.approx(2.5)},
             id="nanoseconds become seconds",
         ),
         pytest.param(
             [],
-            [pool_metric("thread_pool/started", value=3)],
+            pool_metric("thread_pool_started", 3),
             {"6_tensorstore/thread_pool_started_count": 3},
             id="a count that appears counts from zero",
         ),

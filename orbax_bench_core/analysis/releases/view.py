@@ -1,75 +1,13 @@
-"""Search over releases, as it is kept and read: its steps, its answer, and the ratio by release."""
+"""Search over releases for people: its answer, the ratio by release, and its steps."""
 
 import shlex
 from collections.abc import Container
-from typing import Final, Literal
+from typing import Final
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.names import ROLES
+from orbax_bench_core.analysis.releases.model import Purpose, ReleaseSearch, SearchStep
 from orbax_bench_core.errors import command
-from orbax_bench_core.exit_codes import Outcome
-from orbax_bench_core.files import ResultModel
-from orbax_bench_core.gate import Word
-
-ReleaseWord = Word | Literal["FAILED"]
-"""Verdict of a comparison of two releases; FAILED when one could not be measured."""
-
-Purpose = Literal["ends", "search", "confirm"]
-"""Reason of a comparison: the bad release against the good one, a release in between against the
-good one, or the first bad release against its direct predecessor."""
-
-Conclusion = Literal["named", "range", "same", "undecided", "failed"]
-"""Answer of a search: one release, a range of them, ends that do not differ, ends without a clear
-verdict, or ends that could not be measured."""
-
-_OUTCOMES: Final = {
-    "named": Outcome(word="REGRESSION"),
-    "range": Outcome(word="REGRESSION"),
-    "same": Outcome(word="PASS"),
-    "undecided": Outcome(word="INCONCLUSIVE"),
-    "failed": Outcome(incomplete=True),
-}
-
-
-class OperationRatio(ResultModel):
-    """Ratio of one operation between two releases."""
-
-    operation: str
-    ratio: float  # newer over older, so that above 1 is slower
-    low: float | None = None  # lower end of its interval; None without one
-    high: float | None = None  # upper end of it
-
-
-class SearchStep(ResultModel):
-    """One comparison of a search."""
-
-    release: str  # the newer release
-    against: str  # the older one
-    purpose: Purpose  # what it was for
-    outcome: ReleaseWord  # what it gave
-    why: str = ""  # the verdict in a sentence, or why there is none
-    # of the primary operations; of several points the worst
-    ratios: tuple[OperationRatio, ...] = ()
-    folder: str = ""  # run directory of the comparison
-
-
-class ReleaseSearch(ResultModel):
-    """Result of a search over releases."""
-
-    package: str
-    releases: tuple[str, ...]  # every release of the search, in order of version
-    conclusion: Conclusion  # kind of the answer
-    # the direct predecessor of a named release, the older end of a range, or the good release
-    last_good: str
-    first_bad: str | None  # A named release, or the newer end of a range; None without a regression
-    undecided: tuple[str, ...] = ()  # releases inside a range that gave no verdict
-    operations: tuple[str, ...] = ()  # the operations that regressed between the ends
-    steps: tuple[SearchStep, ...]  # every comparison, in the order in which it was made
-
-    @property
-    def outcome(self) -> Outcome:
-        """What an exit code is made of."""
-        return _OUTCOMES[self.conclusion]
-
 
 READING: Final = """\
 Each comparison runs both releases in turns, in blocks of random order, each in an environment of \
@@ -87,12 +25,9 @@ _PURPOSES: Final[dict[Purpose, str]] = {
     "search": "halving",
     "confirm": "confirmation",
 }
-_ROLES: Final[dict[str, pages.Role]] = {
-    "REGRESSION": "bad",
-    "FAILED": "bad",
-    "INCONCLUSIVE": "unsure",
-    "PASS": "good",
-}
+_MOST_LABELS: Final = 10
+_APART: Final = 0.12
+"""Distance of the marks of one release, releases being 1 apart."""
 
 
 def headline(search: ReleaseSearch) -> pages.Callout:
@@ -122,7 +57,7 @@ def headline(search: ReleaseSearch) -> pages.Callout:
     else:
         said = f"{package} {last} could not be compared with {first}: {why}"
     word = search.outcome.word or "FAILED"
-    return pages.Callout(word, said, _ROLES[word])
+    return pages.Callout(word, said, ROLES[word])
 
 
 def _changes(step: SearchStep, operations: Container[str]) -> str:
@@ -144,11 +79,6 @@ def _open(search: ReleaseSearch) -> str:
             "in smaller steps"
         )
     return f"{last.release} against its predecessor {last.against} gave no verdict"
-
-
-_MOST_LABELS: Final = 10
-_APART: Final = 0.12
-"""Distance of the marks of one release, releases being 1 apart."""
 
 
 def search_document(search: ReleaseSearch, place: str) -> pages.Document:
@@ -194,7 +124,7 @@ def _ratios(search: ReleaseSearch, operation: str) -> pages.Chart:
             low, high = found.low or found.ratio, found.high or found.ratio
             x = search.releases.index(step.release) + _APART * seen.get(step.release, 0)
             seen[step.release] = seen.get(step.release, 0) + 1
-            role, hollow = _ROLES[step.outcome], step.against != search.releases[0]
+            role, hollow = ROLES[step.outcome], step.against != search.releases[0]
             marks += [
                 pages.Mark("whisker", ((x, low), (x, high)), role),
                 pages.Mark("dots", ((x, found.ratio),), role, step.outcome, hollow=hollow),
@@ -224,7 +154,7 @@ def _steps(search: ReleaseSearch, operations: Container[str]) -> pages.Table:
                 step.release,
                 step.against,
                 _PURPOSES[step.purpose],
-                pages.Cell(step.outcome, _ROLES[step.outcome], f"{step.folder}/verdicts.html"),
+                pages.Cell(step.outcome, ROLES[step.outcome], f"{step.folder}/verdicts.html"),
                 ", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios),
                 _changes(step, operations),
                 step.why,
