@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 
 from orbax_bench_core.files import (
@@ -67,3 +68,11 @@ def test_a_file_that_is_as_it_is_to_be_stays_and_what_is_left_beside_it_does_not
     write_if_changed(str(path), b"whole")
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
     assert path.stat().st_ino == before
+
+
+def test_a_process_is_told_from_a_later_one_of_its_number_by_its_start():
+    ticks, began = os.sysconf("SC_CLK_TCK"), psutil.Process().create_time() - psutil.boot_time()
+    assert int(temporary.started(os.getpid())) / ticks == pytest.approx(began, abs=2)
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert temporary.started(ended.pid) == ""

@@ -39,6 +39,16 @@ def test_a_drift_is_found_with_its_size(steady):
     assert found.flags[0].startswith("drifts by +")
 
 
+def test_a_series_whose_values_depend_on_each_other_seldom_drifts(rng):
+    drifts = 0
+    for _ in range(60):
+        logs = rng.standard_normal(40)
+        for index in range(1, 40):
+            logs[index] += 0.6 * logs[index - 1]
+        drifts += health(np.exp(0.05 * logs)).drift_p < 0.01
+    assert drifts <= 3
+
+
 def test_a_drift_too_small_to_matter_is_not_flagged():
     assert health(np.linspace(1.0, 1.02, 40)).flags == ()
 

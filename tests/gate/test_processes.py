@@ -89,6 +89,11 @@ def test_an_after_effect_of_seconds_that_nobody_minds_is_none():
     assert judged(*comparison(1, after=1.5), gate=gate).decision.word == "PASS"
 
 
+def test_what_is_open_for_its_noise_alone_needs_no_lives():
+    found = judged(*comparison(1, noise=0.4, blocks=6))
+    assert (found.decision.word, found.carries_over) == ("INCONCLUSIVE", False)
+
+
 def test_a_certain_after_effect_ends_a_comparison_before_its_times_are_settled():
     found = [judged(*comparison(seed, after=1.5, blocks=10)) for seed in range(20)]
     assert all("as long after one of the candidate" in each.decision.reason for each in found)
