@@ -57,6 +57,27 @@ _PATTERNS: Final = tuple(
     }.items()
 )
 """Messages of Orbax, and the methods of `_Log` that take them."""
+_OLDER: Final = tuple(
+    (re.compile(pattern), now)
+    for pattern, now in {
+        r"Started async saving checkpoint to (.+)\.$": r"[async] Started save checkpoint @ \1.",
+        r"Started saving checkpoint to (.+)\.$": r"[sync] Started save checkpoint @ \1.",
+        r"Finished blocking save(?: in |\. Time taken: )(\d+\.\d+).* Continuing .* to (.+)\.$": (
+            r"[process=0] Finished blocking save in \1 seconds. Continuing save @ \2."
+        ),
+        r"Finished async.* (?:in|Time taken:) (\d+\.\d+).*(?: to |directory=)(.+)$": (
+            r"[process=0] Finished save in \1 seconds @ \2"
+        ),
+        r"Finished synchronous save in (\d+\.\d+) seconds to (.+)$": (
+            r"[process=0] Finished save in \1 seconds @ \2"
+        ),
+        r"Restoring checkpoint from (.+)\.$": r"[process=0] Started load checkpoint @ \1.",
+        r"Finished restoring checkpoint in (\S+) seconds from (.+)\.$": (
+            r"[process=0] Finished load in \1 seconds @ \2"
+        ),
+    }.items()
+)
+"""Messages of releases before 0.11.36, and those of today; only the primary host has the others."""
 _MESSAGES: Final = ("textPayload", "message", "msg", "log")
 """Keys of an entry of JSON whose text is a line of a log."""
 _INCOMPLETE: Final = (ValueError, SyntaxError, TypeError, LookupError)
@@ -171,6 +192,8 @@ class _Log:
 
     def take(self, moment: str, line: str) -> None:
         """Takes the next line."""
+        for older, now in _OLDER:
+            line = older.sub(now, line)
         if (said := _OF_ORBAX.search(line)) is not None:
             t = self._time(moment or line[: said.start()])
             host = int(said[1])
@@ -244,6 +267,8 @@ class _Log:
         start.step = int(step)
 
     def _started(self, start: _Start, t: float, tags: str, what: str, path: str) -> None:
+        if what == "load" and start.open(path, what):
+            return  # told twice
         one = {"id": len(start.operations), "what": what, "path": path, "t": t, "state": "open"}
         one |= {"background": "[async]" in tags, "events": {}}
         one |= {"step": start.step} if what == "save" else {}

@@ -163,6 +163,19 @@ def test_a_job_that_begins_again_and_one_of_maxtext_are_read_from_their_lines(tm
     assert [number for number, _, _ in found.lives[1].steps] == [20, 21, 22, 23, 24]
 
 
+@pytest.mark.parametrize("release", ["0.11.13", "0.11.28"])
+def test_the_lines_of_older_releases_tell_the_same(release):
+    """They are of a manager that saves each five steps, and of checkpointers in both ways."""
+    found = read_job(str(ROOT / "tests" / "data" / "logs" / f"orbax_{release}.log"))
+    told = [(one.what, one.path) for one in found.operations]
+    saves = [("save", f"/ck/{step}") for step in range(0, 31, 5)]
+    assert told == [*saves, ("load", "/ck/30"), ("save", "/ck_bare"), ("save", "/ck_sync")]
+    assert {one.fate for one in found.operations} == {"committed"}
+    assert all(one.first.call_s > 0 for one in found.operations)
+    assert all((one.first.behind_s > 0.05) == one.background for one in found.saves)
+    assert [one.background for one in found.saves] == [True] * 8 + [False]
+
+
 def test_a_log_with_damaged_lines_is_read_or_refused(tmp_path):
     log = tmp_path / "train.log"
     data = (log_of_two_starts() * 2).encode() + (ROOT / "examples" / "job_log.jsonl").read_bytes()
