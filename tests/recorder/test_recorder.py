@@ -11,6 +11,7 @@ import pytest
 
 from orbax_bench_core.analysis.recording import read_recording
 from orbax_bench_core.recorder import Summary, stall_limit
+from tests.support.processes import run_cli
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "orbax_bench_core" / "recorder"
@@ -146,6 +147,9 @@ def test_a_save_of_v1_whose_call_raises_has_failed(tmp_path, import_first):
     saves = read_recording(str(tmp_path / "rec")).saves
     assert [save.fate for save in saves] == ["committed", "failed", "failed", "committed"]
     assert all("already exists" in save.error for save in saves[1:3])
+    said = run_cli("diagnose", tmp_path / "rec").stdout
+    assert "2 of 4 saves failed" in said
+    assert "it failed in the call" in said
 
 
 @pytest.mark.slow

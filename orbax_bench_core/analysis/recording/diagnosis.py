@@ -21,7 +21,8 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
     """
     saves, whole = recording.saves, [one for one in recording.saves if one.is_whole]
     parts = [one.first for one in whole]
-    loads = [one.first for one in recording.operations if one.what == "load" and one.is_whole]
+    every_load = [one for one in recording.operations if one.what == "load"]
+    loads = [one.first for one in every_load if one.is_whole]
     begin = recording.lives[0].begin
     apart = (one.parts.values() for one in whole if not one.overlaps)
     sizes = [sum(part.num_bytes or 0 for part in on_hosts) for on_hosts in apart]
@@ -45,6 +46,7 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
         ),
         explicit_s=sum(seconds for life in recording.lives for _, seconds in life.waits),
         loads=figures.times_of(part.call_s or 0.0 for part in loads),
+        failed_loads=sum(one.fate == "failed" for one in every_load),
         save_bytes=max(sizes, default=0) or None,
         steps=figures.steps_of(recording),
         kept=tuple(figures.kept_of(recording)),

@@ -12,6 +12,7 @@ from typing import Final
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.recording import figures, model
 from orbax_bench_core.analysis.recording.reading import Operation, Recording
+from orbax_bench_core.errors import shortened
 from orbax_bench_core.recorder import stall_limit
 
 _MATTERS: Final = 0.01
@@ -25,6 +26,7 @@ _WAITING: Final = 0.3
 _FEWEST_USUAL: Final = 5
 _NAMED: Final = 3
 _INTERFERES: Final = 1.05
+_AT_ONCE_S: Final = 0.001
 
 
 def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Finding, ...]:
@@ -41,6 +43,13 @@ def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Fin
     return tuple(itertools.chain.from_iterable(rules))
 
 
+def of_the_time(found: model.Diagnosis, taken: float) -> str:
+    """Returns seconds per minute of a job, such as `1.9 s of each 60 s`; of a short one, of all."""
+    if found.seconds < 60:
+        return f"{pages.seconds(taken)} of {pages.seconds(found.seconds)}"
+    return f"{pages.seconds(60 * taken / found.seconds)} of each 60 s"
+
+
 def _failed(recording: Recording) -> Iterator[model.Finding]:
     failed = [one for one in recording.saves if one.fate == "failed"]
     if not failed:
@@ -50,7 +59,7 @@ def _failed(recording: Recording) -> Iterator[model.Finding]:
     if recording.kind != "recording":
         told = "in the background; the log does not say whether the job was told"
     if first.told_s is not None:
-        after = f" {pages.seconds(first.told_s)} later" if first.told_s else ""
+        after = f" {pages.seconds(first.told_s)} later" if first.told_s > _AT_ONCE_S else " at once"
         later = f"in the background, and the job was told{after}"
         told = later if first.background else "in the call"
     of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
@@ -58,7 +67,7 @@ def _failed(recording: Recording) -> Iterator[model.Finding]:
     after = "; the job went on and saved again" if went_on else ""
     yield model.Finding(
         kind="failed",
-        text=f"{of}, {_steps(failed)}: {first.error or 'nothing says why'}; it failed "
+        text=f"{of}, {_steps(failed)}: {shortened(first.error) or 'nothing says why'}; it failed "
         f"{told}{after}",
         advice="these steps have no checkpoint: correct the cause, and let the loop see exceptions "
         "of `save` and `wait_until_finished`",
@@ -181,11 +190,10 @@ def _waiting(recording: Recording, found: model.Diagnosis) -> Iterator[model.Fin
     going = [one.first for one in recording.saves if one.is_whole]
     ends = sorted((part.total_s or 0.0) - part.waited_s for part in going)
     enough = ends[int(0.9 * (len(ends) - 1))]
-    minute = 60 / found.seconds
     yield model.Finding(
         kind="waiting",
-        text=f"saves block {pages.seconds(minute * found.calls.total)} of each 60 s; "
-        f"{pages.seconds(minute * waited)} of it is waiting for the previous save",
+        text=f"saves block {of_the_time(found, found.calls.total)}; "
+        f"{waited / found.calls.total:.0%} of it is waiting for the previous save",
         advice=f"save no more often than every {pages.seconds(enough)}, or make the background "
         "part faster",
     )

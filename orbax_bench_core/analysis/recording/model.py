@@ -117,6 +117,7 @@ class Diagnosis(ResultModel):
     background: Times | None
     explicit_s: float  # training waited for saves by calls of its own, in all
     loads: Times | None
+    failed_loads: int = 0  # whose calls raised
     save_bytes: int | None  # of one save, on all hosts
     steps: StepFigures | None
     kept: tuple[Kept, ...]
@@ -134,7 +135,6 @@ class Diagnosis(ResultModel):
         return Outcome(incomplete=bool(self.findings))
 
     @property
-    def blocked_share(self) -> float:
-        """Share of the time that training waits for saves."""
-        calls = 0.0 if self.calls is None else self.calls.total
-        return (calls + self.explicit_s) / self.seconds if self.seconds else 0.0
+    def blocked_s(self) -> float:
+        """Seconds that training waited for saves, in all."""
+        return (0.0 if self.calls is None else self.calls.total) + self.explicit_s

@@ -288,14 +288,15 @@ def _operations(
     for (what, path, _), by_host in by_key.items():
         said = [line for found in by_host.values() for line in found]
         failed = [line for line in said if line.line == "failed"]
-        told = [line.t for line in said if line.line == "surfaced" or line.where == "call"]
+        raised = [line.t for line in failed if line.where == "call"]
+        told = [line.t for line in said if line.line == "surfaced"] + raised
         steps = [line.step for line in said if line.step is not None and line.line in _OWN_STEP]
         yield Operation(
             what="save" if what == "save" else "load",
             life=number,
             step=steps[0] if steps else _step_of(path),
             path=path,
-            background=said[0].background,
+            background=said[0].background and not raised,
             parts={host: _part(host, found, is_going) for host, found in by_host.items()},
             overlaps=any(line.overlaps for line in said),
             error=f"{failed[0].error}: {failed[0].message}" if failed and failed[0].error else "",

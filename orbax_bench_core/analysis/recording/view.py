@@ -5,6 +5,7 @@ from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.recording import model
+from orbax_bench_core.analysis.recording.findings import of_the_time
 from orbax_bench_core.errors import command, listed
 
 READING: Final = """\
@@ -43,7 +44,7 @@ def headline(found: model.Diagnosis) -> pages.Callout:
         return pages.Callout("NOTHING TO SAY", going, "unsure")
     cost = f"saves block {pages.seconds(found.calls.median)} each"
     if found.seconds:
-        cost = f"saves block {pages.seconds(60 * found.blocked_share)} of each 60 s"
+        cost = f"saves block {of_the_time(found, found.blocked_s)}"
     saves = f"{pages.count(found.committed, 'save')} committed, none failed"
     if found.unknown:
         saves = f"{pages.count(found.unknown, 'save')}, committed or not"
@@ -130,6 +131,9 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         yield "unknown", f"the log does not say {listed(found.unsaid)}"
     if found.background is not None:
         yield "in the background", f"{pages.seconds(found.background.median)} each"
+    if found.failed_loads:
+        done = 0 if found.loads is None else found.loads.count
+        yield "loads", f"{done} done, {found.failed_loads} failed"
     if found.steps is not None:
         yield "steps", _steps(found.steps)
     if found.interval is not None:

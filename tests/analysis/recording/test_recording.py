@@ -34,7 +34,7 @@ def test_nothing_is_wrong_with_a_job_of_which_nothing_is(job):
     assert found.calls.median == 0.2
     assert found.background.median == 2.0
     assert found.steps.ratio == pytest.approx(1.0)
-    assert found.blocked_share == pytest.approx(2.4 / found.seconds)
+    assert found.blocked_s == pytest.approx(2.4)
     assert not found.is_going
     printed = terminal(diagnosis_document(found))
     assert "NO TROUBLE: saves block" in printed
