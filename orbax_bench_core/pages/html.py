@@ -137,7 +137,7 @@ def _cell(column: el.Column, given: str | el.Cell, place: int) -> str:
 
 
 def _looks(*names: str) -> str:
-    """Returns the class of a cell; empty where the style sheet has nothing for it."""
+    """Returns the class of a cell, or nothing if the style sheet has no rule for it."""
     known = [_SHORT.get(name, name) for name in names if name not in ("text", "plain")]
     said = " ".join(known)
     return f' class="{said}"' if len(known) > 1 else f" class={said}" if known else ""
