@@ -94,6 +94,12 @@ def test_what_is_open_for_its_noise_alone_needs_no_lives():
     assert (found.decision.word, found.carries_over) == ("INCONCLUSIVE", False)
 
 
+def test_a_suspicion_says_nothing_while_there_are_looks_to_come():
+    found = judged(*comparison(8, ratio=1.3, after=1.1, blocks=6)).decision
+    assert (found.word, found.settled) == ("INCONCLUSIVE", False)
+    assert "as long after" not in found.reason
+
+
 def test_a_certain_after_effect_ends_a_comparison_before_its_times_are_settled():
     found = [judged(*comparison(seed, after=1.5, blocks=10)) for seed in range(20)]
     assert all("as long after one of the candidate" in each.decision.reason for each in found)
