@@ -123,6 +123,18 @@ def medians(operation: OperationVerdict) -> list[str]:
     return [pages.seconds(statistics.median(found)) if found else "–" for found in times]
 
 
+def medians_disagree(operation: OperationVerdict) -> bool:
+    """Returns whether medians changed the other way than operations next to each other did.
+
+    Where noise is large both happen; in one sentence they would read as a mistake.
+    """
+    before, after = (operation.times.get(arm, ()) for arm in ARMS)
+    ratio = operation.verdict.ratio
+    if not (before and after and is_real(ratio)):
+        return False
+    return (statistics.median(after) - statistics.median(before)) * (ratio - 1) < 0
+
+
 def from_to(operation: OperationVerdict) -> str:
     """Returns the median times of both arms, such as `12.7 → 16 ms`; empty without both."""
     before, after = medians(operation)
@@ -291,7 +303,7 @@ def _changed(operation: OperationVerdict) -> str:
 
 
 def _from_to(operation: OperationVerdict) -> str:
-    times = from_to(operation)
+    times = "" if medians_disagree(operation) else from_to(operation)
     return f", {times}" if times else ""
 
 

@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.verdicts.drawings import Named, draw_intervals
 from orbax_bench_core.analysis.verdicts.headlines import (
     apart,
     headline,
+    medians_disagree,
     not_looked_at,
     primary,
     share,
@@ -119,6 +120,11 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
         sides += f" {by_chance(report.gate, paired)}"
     every = [each for point in points for each in primary(point)]
     margins = {report.gate.rule(each.operation).margin for each in every}
+    if any(map(medians_disagree, every)):
+        sides += (
+            " A change is of operations measured next to each other; where noise is large, "
+            "medians of all can go the other way."
+        )
     if report.is_study or len(margins) != 1:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""

@@ -171,6 +171,16 @@ def test_a_headline_has_the_change_in_ms_and_what_is_unaffected(
     assert "12 repeats not alone" in found["storage"]
 
 
+def test_medians_that_went_the_other_way_are_not_told_next_to_the_change(
+    make_operation, make_verdicts, make_report
+):
+    times = {"baseline": (0.3, 0.3), "candidate": (0.2, 0.2)}
+    report = make_report(make_verdicts("p", make_operation("save", "PASS", 1.04, times=times)))
+    assert "saves are not slower by 15 % or more: +4 % (" in said(report)
+    assert "→" not in said(report)
+    assert "medians of all can go the other way" in " ".join(terminal(document_of(report)).split())
+
+
 def test_the_worst_regression_is_told_and_a_proof_before_a_warning(
     make_operation, make_verdicts, make_report
 ):
