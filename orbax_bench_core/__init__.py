@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from orbax_bench_core.analysis.soak import Soak
     from orbax_bench_core.analysis.verdicts import VerdictReport, read_verdicts
     from orbax_bench_core.errors import UserError
+    from orbax_bench_core.experiments import ab, recovery, run, soak
     from orbax_bench_core.gate import Verdict
     from orbax_bench_core.recorder import Recorder, record
     from orbax_bench_core.records import Repeat, Run, Series, load_run
-    from orbax_bench_core.steps import ab, recovery, run, soak
     from orbax_bench_core.sweep import Pair, SweepPoint
 
     __version__: str
@@ -61,14 +61,14 @@ _ROOMS: Final = {
     "UserError": "errors",
     "Verdict": "gate",
     "VerdictReport": "analysis.verdicts",
-    "ab": "steps",
+    "ab": "experiments",
     "best": "analysis.best",
     "load_run": "records",
     "read_verdicts": "analysis.verdicts",
     "record": "recorder",
-    "recovery": "steps",
-    "run": "steps",
-    "soak": "steps",
+    "recovery": "experiments",
+    "run": "experiments",
+    "soak": "experiments",
 }
 """The room that each public name comes from."""
 

@@ -16,8 +16,8 @@ import numpy as np
 from orbax_bench_core.analysis.noise import between_workers
 from orbax_bench_core.analysis.releases import ReleaseWord
 from orbax_bench_core.config import GateConfig, GateRule
+from orbax_bench_core.experiments.releases import Found, search_releases
 from orbax_bench_core.gate import decide_unpaired, health, judge, random_labels
-from orbax_bench_core.steps.releases import Found, search_releases
 from perf.figure import Figure, at_least, at_most, end_simulated, figure_parser, shown
 from perf.gate.noise import Floats, autoregressive
 

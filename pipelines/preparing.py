@@ -11,11 +11,11 @@ from orbax_bench_components.image import IMAGE
 from orbax_bench_core.analysis.async_study import check_points
 from orbax_bench_core.baselines import load_baseline, resolve_baseline
 from orbax_bench_core.config import LoadedSuite, SuiteSource, parse_suite, with_keys
+from orbax_bench_core.engine import MOST_STEPS, batches
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import checked_path
 from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.pages import count
-from orbax_bench_core.steps import MOST_STEPS, batches
 from orbax_bench_core.sweep import (
     SweepEntry,
     SweepPoint,

@@ -41,6 +41,6 @@ def aggregate(
         What is missing, a line each: steps that left nothing, points that are incomplete or have
         failed repeats; at most 20 lines.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("aggregate", locals())

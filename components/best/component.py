@@ -38,6 +38,6 @@ def best(
     Returns:
         The id of the recommended point of each case, empty for a case that has none.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("best", locals())

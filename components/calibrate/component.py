@@ -30,6 +30,6 @@ def calibrate(
         save: Where to write the passport too; empty for nowhere.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("calibrate", locals())

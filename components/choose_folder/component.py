@@ -24,7 +24,7 @@ def choose_folder(
     Returns:
         The folder; that of a run begins with the time in UTC.
     """
-    from orbax_bench_core.steps.pipeline import ErrorsAsMessages, run_folder
+    from orbax_bench_core.engine import ErrorsAsMessages, run_folder
 
     with ErrorsAsMessages():
         return run_folder(output_directory, pipeline_run if folder_per_run else "", slice_name)

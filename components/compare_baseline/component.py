@@ -44,7 +44,7 @@ def compare_baseline(
     Returns:
         The verdict, in one word.
     """
+    from orbax_bench_core.engine import as_component
     from orbax_bench_core.lineage import place_of
-    from orbax_bench_core.steps.pipeline import as_component
 
     return as_component("compare_baseline", locals(), baseline=baseline or place_of(stored))

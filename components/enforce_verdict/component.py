@@ -28,6 +28,6 @@ def enforce_verdict(
             separate runs only warns below 2x; without this input the word counts.
         lacking: What aggregate, inspect-checkpoint, plan-save or recovery returned.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     as_component("enforce_verdict", locals(), lacking=lacking or ())

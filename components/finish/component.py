@@ -49,7 +49,7 @@ def finish(
     Returns:
         REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED or PASS.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component(
         "finish",

@@ -24,6 +24,6 @@ def generate_checkpoint(
         fixture: A suite file from whose first checkpoint and mesh a missing checkpoint is
             generated.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     as_component("generate_checkpoint", locals())

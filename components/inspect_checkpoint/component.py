@@ -42,6 +42,6 @@ def inspect_checkpoint(
     Returns:
         What is wrong with it, a line each.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("inspect_checkpoint", locals())

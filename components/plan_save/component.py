@@ -48,6 +48,6 @@ def plan_save(
     Returns:
         What will fail, a line each.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("plan_save", locals())

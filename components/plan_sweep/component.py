@@ -37,6 +37,6 @@ def plan_sweep(
     Returns:
         An item for each measuring step: the ids of its points, separated by spaces.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("plan_sweep", locals(), engine_run=pipeline_run)

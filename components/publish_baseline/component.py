@@ -39,6 +39,6 @@ def publish_baseline(
         allow_inconclusive: Whether INCONCLUSIVE is as good as PASS.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     as_component("publish_baseline", locals())

@@ -43,6 +43,6 @@ def recovery(
     Returns:
         The points with drills that did not come back, a line each.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("recovery", locals())

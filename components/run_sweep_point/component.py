@@ -66,8 +66,8 @@ def run_sweep_point(
         expect: The devices that must be there, as `PLATFORM[:KIND][:COUNT]`, such as tpu:v5e:8 or
             gpu:h100-80gb:8: with others the step fails before it measures. Empty takes any.
     """
+    from orbax_bench_core.engine import as_component
     from orbax_bench_core.launchers import note_job, noted_job
-    from orbax_bench_core.steps.pipeline import as_component
 
     if noted_job(gcp_resources) is None:
         note_job(gcp_resources)

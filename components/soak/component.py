@@ -43,6 +43,6 @@ def soak(
     Returns:
         LEAK, PASS or INCONCLUSIVE.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("soak", locals())

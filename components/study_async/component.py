@@ -31,6 +31,6 @@ def study_async(
         saved: Share of the blocked time that each size saves, from 0 to 1.
         samples: What aggregate wrote; it orders this step after that one.
     """
-    from orbax_bench_core.steps.pipeline import as_component
+    from orbax_bench_core.engine import as_component
 
     return as_component("study_async", locals())

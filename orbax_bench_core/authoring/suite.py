@@ -11,9 +11,9 @@ from typing import Any
 from orbax_bench_core.config import LoadedSuite, parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import RunSettings, to_stderr
+from orbax_bench_core.experiments import run
 from orbax_bench_core.interface import BenchmarkOptions, BenchmarksGenerator
 from orbax_bench_core.records import Run
-from orbax_bench_core.steps import run
 
 
 @dataclasses.dataclass(frozen=True)

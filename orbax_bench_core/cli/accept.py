@@ -37,7 +37,7 @@ def accept(
     """
     from orbax_bench_core.analysis import acceptance
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.publishing import Notifiers
 
     try:
         accepted, path, run = acceptance.accept(folder, suite, reason)

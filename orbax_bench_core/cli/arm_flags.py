@@ -15,7 +15,7 @@ from orbax_bench_core.config import (
     with_keys,
 )
 from orbax_bench_core.errors import Problem, UserError, shortened
-from orbax_bench_core.steps import Comparison
+from orbax_bench_core.experiments import Comparison
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 

@@ -150,7 +150,7 @@ def bisect(
 
     def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
         from orbax_bench_core.cli.series import BisectRun
-        from orbax_bench_core.steps.releases import find_releases, kept_requirements
+        from orbax_bench_core.experiments.releases import find_releases, kept_requirements
 
         releases = find_releases(
             package,
@@ -216,7 +216,7 @@ def upgrade(
     interrupted, and with --more it goes on where the verdict is INCONCLUSIVE.
     """
     from orbax_bench_core.analysis import noise as passports
-    from orbax_bench_core.steps.releases import Upgrading
+    from orbax_bench_core.experiments.releases import Upgrading
     from orbax_bench_core.suite_files import UPGRADE_SUITE
 
     known = passports.find(passport)

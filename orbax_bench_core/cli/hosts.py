@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.cli.measurement import Measuring
     from orbax_bench_core.config import LoadedSuite
     from orbax_bench_core.execute import Cluster, RunSettings
-    from orbax_bench_core.steps import Experiment
+    from orbax_bench_core.experiments import Experiment
 
 
 def place_in_cluster(*, no_cluster: bool) -> Cluster | None:
@@ -38,7 +38,7 @@ def load_for_hosts(
     """Loads a suite, whose points run on all hosts together unless it says something else."""
     from orbax_bench_core.config import load_suite
     from orbax_bench_core.execute import unshipped
-    from orbax_bench_core.steps import Experiment, load_for
+    from orbax_bench_core.experiments import Experiment, load_for
 
     read = functools.partial(load_suite, unshipped(path))
     return load_for(experiment or Experiment(), read, override, cluster.size if cluster else 1)
@@ -101,8 +101,9 @@ def measure_by(
         serve,
         to_stderr,
     )
+    from orbax_bench_core.experiments import Experiment
+    from orbax_bench_core.publishing import Notifiers
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import Experiment, Notifiers
 
     cluster = place_in_cluster(no_cluster=flags.no_cluster)
     has_suite = "://" in suite or Path(suite).exists()

@@ -42,7 +42,9 @@ class JsonLog(execute.Watcher):
                 tries_left=event.left,
             )
         else:
-            from orbax_bench_core.steps import PairJudged  # with what compares, which takes a while
+            from orbax_bench_core.experiments import (
+                PairJudged,  # with what compares, which takes a while
+            )
 
             if isinstance(event, PairJudged):
                 self._judged(event.verdict)

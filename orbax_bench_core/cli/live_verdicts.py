@@ -17,9 +17,9 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.cli.progress import ProgressView, times
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm, GateConfig
 from orbax_bench_core.execute import Event, Progress
+from orbax_bench_core.experiments import PairJudged
 from orbax_bench_core.pages import change, count
 from orbax_bench_core.records import Repeat
-from orbax_bench_core.steps import PairJudged
 from orbax_bench_core.sweep import Pair, PairDesign
 
 _FEW: Final = 5

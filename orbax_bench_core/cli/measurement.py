@@ -16,8 +16,9 @@ from orbax_bench_core.cli.terminal import new_console, show, show_answer
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.exit_codes import Exit, exit_code
+from orbax_bench_core.experiments import Conclusion, Experiment, NothingFound, begin
+from orbax_bench_core.publishing import Notifiers
 from orbax_bench_core.records import Run, RunDirectory
-from orbax_bench_core.steps import Conclusion, Experiment, NothingFound, Notifiers, begin
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -90,7 +91,7 @@ class Measurement:
             self._reporter.line(unwritten(failure, self.experiment.again, self._root))
             return self._failed(f"cannot write: {failure}")
         except NothingFound as nothing:  # what was measured is reported
-            from orbax_bench_core.steps import publish
+            from orbax_bench_core.publishing import publish
 
             with contextlib.suppress(OSError, UserError):
                 publish(self.session.directory)
@@ -112,7 +113,7 @@ class Measurement:
         return Exit.FAILED
 
     def _say_stopped(self, stop: BaseException) -> int:
-        from orbax_bench_core.steps import settle
+        from orbax_bench_core.publishing import settle
 
         why, code = stopped(stop)
         # Of a run directory that is gone nothing is left here that the command could go on with.

@@ -144,8 +144,8 @@ def report(
     """
     from orbax_bench_core.analysis.summary import notes_lines
     from orbax_bench_core.cli.measurement import unwritten
+    from orbax_bench_core.publishing import publish
     from orbax_bench_core.records import RunDirectory
-    from orbax_bench_core.steps import publish
 
     console = terminal.new_console()
     run = RunDirectory(directory)
@@ -253,7 +253,7 @@ def compare(
     from orbax_bench_core.analysis.acceptance import standing, with_acceptance
     from orbax_bench_core.analysis.verdicts import compare_stored, verdicts_document
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.publishing import Notifiers
 
     notifiers, directory = Notifiers.of(notify, junit), candidate or baseline
     with notifiers.on_failure(directory):

@@ -96,8 +96,8 @@ def diagnose(
         write_atomically(place(suite), suite_like(found, suite).text.encode())
         found = found.model_copy(update={"suite": suite})
     if as_run is not None:
+        from orbax_bench_core.publishing import publish
         from orbax_bench_core.records import RunDirectory
-        from orbax_bench_core.steps import publish
 
         directory = RunDirectory(as_run)
         write_run(job, suite_like(found), directory)

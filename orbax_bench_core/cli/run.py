@@ -70,7 +70,7 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
-    from orbax_bench_core.steps import Sweep
+    from orbax_bench_core.experiments import Sweep
 
     if metrics == "all":  # more than a screen, and asked for
         flags = dataclasses.replace(flags, details=True)

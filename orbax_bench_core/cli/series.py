@@ -21,17 +21,18 @@ from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stop
 from orbax_bench_core.config import PER_ARM, LoadedSuite, parse_suite
 from orbax_bench_core.execute import Session
 from orbax_bench_core.exit_codes import exit_code
-from orbax_bench_core.files import AnyPath
-from orbax_bench_core.pages import count, wait
-from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import Comparison, publish_verdicts, write_answer
-from orbax_bench_core.steps.releases import (
+from orbax_bench_core.experiments import Comparison
+from orbax_bench_core.experiments.releases import (
     Found,
     Release,
     comparing_releases,
     expected_comparisons,
     search_releases,
 )
+from orbax_bench_core.files import AnyPath
+from orbax_bench_core.pages import count, wait
+from orbax_bench_core.publishing import publish_verdicts, write_answer
+from orbax_bench_core.records import RunDirectory
 
 
 class BisectRun:

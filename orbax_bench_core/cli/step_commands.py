@@ -1,7 +1,7 @@
 """Commands of `step`, made from the steps of a pipeline.
 
 A command is made from the signature and the docstring of its step in
-`orbax_bench_core.steps.pipeline`; here stands what is different on a command line.
+`orbax_bench_core.engine`; here stands what is different on a command line.
 """
 
 import dataclasses
@@ -17,11 +17,12 @@ import docstring_parser
 import typer
 from etils import epath
 
+from orbax_bench_core import engine
 from orbax_bench_core.cli import arguments
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.files import read_at_most
-from orbax_bench_core.steps import Notifiers, pipeline
+from orbax_bench_core.publishing import Notifiers
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -63,7 +64,7 @@ _WHERE_WRONG: Final = "It exits with 1 if something is wrong."
 
 
 def _add(
-    step: Callable[..., pipeline.Outputs[Any]],
+    step: Callable[..., engine.Outputs[Any]],
     exits: str = "",
     *,
     prepare: Callable[[dict[str, Any]], None] | None = None,
@@ -93,10 +94,10 @@ def _add(
         given |= {name: read(given[name]) for name, read in _READ.items() if name in given}
         try:
             found = step(**given)
-        except pipeline.NotPassed as refused:
+        except engine.NotPassed as refused:
             print(refused, file=sys.stderr)
             raise typer.Exit(refused.code) from None
-        except pipeline.FAILURES as failure:
+        except engine.FAILURES as failure:
             print(f"failed: {failure}", file=sys.stderr)
             raise typer.Exit(Exit.FAILED) from None
         if fails is bool:  # what it returned are lines that say what is wrong
@@ -141,7 +142,7 @@ def _option(
     return _keyword(name, Annotated[kind, typer.Option(flag, **how)], default)
 
 
-def _give(found: pipeline.Outputs[Any], result: str | None, outputs: str | None) -> None:
+def _give(found: engine.Outputs[Any], result: str | None, outputs: str | None) -> None:
     """Writes and prints what a step returns; JSON on one line, which engines read."""
     if outputs is not None:
         listed = {
@@ -224,25 +225,25 @@ def _notify_whatever_the_suite(given: dict[str, Any]) -> None:
         given["suite"] = ""
 
 
-_add(pipeline.plan_sweep)
-_add(pipeline.generate_checkpoint)
+_add(engine.plan_sweep)
+_add(engine.generate_checkpoint)
 _add(
-    pipeline.run_sweep_point,
+    engine.run_sweep_point,
     "It exits with 1 if hosts did not finish.",
     prepare=_on_this_host,
     no_cluster=arguments.NoCluster,
 )
-_add(pipeline.aggregate, "It exits with 1 if anything is missing.", fails=bool)
+_add(engine.aggregate, "It exits with 1 if anything is missing.", fails=bool)
 _add(
-    pipeline.compare_baseline,
+    engine.compare_baseline,
     "It exits with 0 for each verdict.",
     prepare=_notify,
     notify=arguments.Notify,
     junit=arguments.JUnit,
 )
-_add(pipeline.publish_baseline)
+_add(engine.publish_baseline)
 _add(
-    pipeline.enforce_verdict,
+    engine.enforce_verdict,
     "It exits with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not "
     "allowed, and 1 if something is missing and nothing has regressed.",
     prepare=_notify_of_state,
@@ -253,7 +254,7 @@ _add(
     notify=arguments.Notify,
 )
 _add(
-    pipeline.finish,
+    engine.finish,
     "It exits with 0 for every state: the other steps fail the run.",
     prepare=_notify_whatever_the_suite,
     suite=Annotated[
@@ -262,10 +263,10 @@ _add(
     ],
     notify=arguments.Notify,
 )
-_add(pipeline.calibrate)
-_add(pipeline.study_async)
+_add(engine.calibrate)
+_add(engine.study_async)
 _add(
-    pipeline.best,
+    engine.best,
     "It exits with 1 if a case has none.",
     fails=lambda ids: not all(ids),
     peak_memory_bytes=Annotated[
@@ -275,7 +276,7 @@ _add(
         ),
     ],
 )
-_add(pipeline.inspect_checkpoint, _WHERE_WRONG, fails=bool)
-_add(pipeline.plan_save, "It exits with 1 if something will fail.", fails=bool)
-_add(pipeline.soak, "It exits with 0 for each; enforce-verdict turns the word into an exit code.")
-_add(pipeline.recovery, "It exits with 1 if something did not come back.", fails=bool)
+_add(engine.inspect_checkpoint, _WHERE_WRONG, fails=bool)
+_add(engine.plan_save, "It exits with 1 if something will fail.", fails=bool)
+_add(engine.soak, "It exits with 0 for each; enforce-verdict turns the word into an exit code.")
+_add(engine.recovery, "It exits with 1 if something did not come back.", fails=bool)

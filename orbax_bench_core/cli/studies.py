@@ -52,7 +52,7 @@ def async_study(
     orbax-bench async-study /tmp/async
     """
     from orbax_bench_core.errors import command
-    from orbax_bench_core.steps import Study, study
+    from orbax_bench_core.experiments import Study, study
 
     if output_directory is None:
         from orbax_bench_core.cli.measurement import conclude_again
@@ -119,7 +119,7 @@ def recovery(
     with arms 0 PASS, 3 REGRESSION, 4 INCONCLUSIVE.
     """
     from orbax_bench_core.errors import check_amounts, command
-    from orbax_bench_core.steps import Drills
+    from orbax_bench_core.experiments import Drills
 
     check_amounts(**{"--add-notice": add_notice, "--add-start": add_start})
     drills = Drills(added={"notice": add_notice, "start": add_start})
@@ -187,7 +187,7 @@ def soak(
     interrupted.
     """
     from orbax_bench_core.errors import UserError, check_amounts, command
-    from orbax_bench_core.steps import SoakGoal, Soaking
+    from orbax_bench_core.experiments import SoakGoal, Soaking
 
     check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:

@@ -21,7 +21,7 @@ from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, exit_code
 from orbax_bench_core.python_command import python_command
 
 if TYPE_CHECKING:
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.publishing import Notifiers
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LONGEST: Final = datetime.timedelta(days=36_525)
@@ -74,7 +74,7 @@ def watch(
     """
     from orbax_bench_core.exports.watch import Limits
     from orbax_bench_core.exports.watch import watch as look
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.publishing import Notifiers
 
     limits = Limits(
         within=parse_time(within, "--within"),
@@ -171,7 +171,7 @@ def prune(
     no runs or captures.
     """
     from orbax_bench_core.errors import one_line
-    from orbax_bench_core.steps import Pruning
+    from orbax_bench_core.pruning import Pruning
 
     found = Pruning.of(
         places, keep=parse_time(keep, "--keep"), keep_last=keep_last, spared=spared or ()
@@ -257,7 +257,7 @@ def night(
     """
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import refuse_several_hosts
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.publishing import Notifiers
 
     refuse_several_hosts("`orbax-bench night`")
     notifiers = Notifiers.of(notify)
@@ -359,10 +359,11 @@ def _tell(
     reasons: list[str],
 ) -> None:
     """Writes what the run lacks of its report, and tells its state, also of nothing."""
+    from orbax_bench_core import engine
     from orbax_bench_core.cli.hosts import name_in
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.files import read_at_most
-    from orbax_bench_core.steps import pipeline
+    from orbax_bench_core.publishing import note_retried
 
     good = code in (Exit.OK, Exit.REGRESSION, Exit.INCONCLUSIVE)
     again = f" (try {len(reasons) + 1})" if reasons else ""
@@ -370,13 +371,13 @@ def _tell(
     with notifiers.once():
         try:
             if reasons:
-                pipeline.note_retried(command, directory, reasons, succeeded=good)
+                note_retried(command, directory, reasons, succeeded=good)
             try:
                 text = read_at_most(suite).decode()
             except (OSError, ImportError, ValueError, UserError) as unreadable:
                 notifiers.failed(None, directory, f"{suite}: {unreadable}")
                 return
-            pipeline.finish(directory, suite=text, status=status, notifiers=notifiers)
+            engine.finish(directory, suite=text, status=status, notifiers=notifiers)
         except Exception as failure:  # noqa: BLE001 - a night says how it ended whatever happens
             notifiers.failed(name_in(suite), directory, f"{status}; {failure}")
             print(f"warning: the report cannot be written: {failure}", file=sys.stderr)

@@ -60,7 +60,7 @@ DEFAULTS: Final = RunSettings()
 
 
 class Event:
-    """Something that happened in a measurement; `steps` adds verdicts to what is defined here."""
+    """Something that happened in a measurement; `experiments` adds verdicts to these."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

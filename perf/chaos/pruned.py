@@ -103,8 +103,8 @@ class _Nights:
     def baseline(self, run: Path) -> None:
         """A young run was compared with it, whose lineage says so, or not any more."""
         from orbax_bench_core.analysis.verdicts import compare_stored
+        from orbax_bench_core.publishing import publish_verdicts
         from orbax_bench_core.records import RunDirectory
-        from orbax_bench_core.steps import publish_verdicts
 
         self.copy(run)
         young = self.copy(run.with_name(f"young-{run.name}"), days=0)

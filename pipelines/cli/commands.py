@@ -87,7 +87,7 @@ def run(
     """
     from orbax_bench_core.cli.hosts import name_in
     from orbax_bench_core.cli.terminal import results_console
-    from orbax_bench_core.steps import Notifiers
+    from orbax_bench_core.publishing import Notifiers
     from orbax_bench_pipelines.cli import running
     from orbax_bench_pipelines.preparing import prepare
     from orbax_bench_pipelines.targets import SubmissionFailed

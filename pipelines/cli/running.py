@@ -13,12 +13,12 @@ import typer
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
+from orbax_bench_core.engine import RunEnding
 from orbax_bench_core.errors import Problem, UserError, command
 from orbax_bench_core.exit_codes import CODES, Exit, State, worst
 from orbax_bench_core.files import check_credentials, new_scratch_file
+from orbax_bench_core.publishing import Notifiers
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import Notifiers
-from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_core.sweep import benchmark_environment
 from orbax_bench_pipelines.definitions import Finished
 from orbax_bench_pipelines.target import SERVICES

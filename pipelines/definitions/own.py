@@ -58,13 +58,13 @@ def begin_run(
     """
     from pathlib import Path
 
-    from orbax_bench_core.lineage import artifact_metadata, baseline_digest, point_at
-    from orbax_bench_core.steps.pipeline import (
+    from orbax_bench_core.engine import (
         ErrorsAsMessages,
         generate_checkpoint,
         plan_sweep,
         run_folder,
     )
+    from orbax_bench_core.lineage import artifact_metadata, baseline_digest, point_at
 
     with ErrorsAsMessages():
         if baseline:
@@ -141,7 +141,7 @@ def judge_run(
         planned: What begin-run planned; only the lineage of the artifacts needs it.
         stored: The baseline as an artifact; only the lineage of the verdict needs it.
     """
-    from orbax_bench_core.steps.pipeline import (
+    from orbax_bench_core.engine import (
         ErrorsAsMessages,
         aggregate,
         compare_baseline,

@@ -7,8 +7,8 @@ from orbax_bench_core.analysis.noise import calibration_document, calibration_of
 from orbax_bench_core.analysis.summary import notes_lines, summarize
 from orbax_bench_core.errors import UserError, one_line
 from orbax_bench_core.exit_codes import Exit, exit_code
+from orbax_bench_core.publishing import report_of
 from orbax_bench_core.records import RunDirectory, load_run
-from orbax_bench_core.steps import report_of
 from orbax_bench_pipelines.definitions.pipeline import (
     KEEP_DATA,
     LOCK,

@@ -23,7 +23,7 @@ from orbax_bench_pipelines.targets.placement import Placement
 from orbax_bench_pipelines.targets.settings import Settings
 
 if TYPE_CHECKING:
-    from orbax_bench_core.steps.pipeline import RunEnding
+    from orbax_bench_core.engine import RunEnding
     from orbax_bench_pipelines.definitions import Pipeline
     from orbax_bench_pipelines.targets.kubeflow import Kubeflow, KubeflowSchedules
     from orbax_bench_pipelines.targets.vertex import Vertex, VertexSchedules

@@ -17,9 +17,9 @@ import kfp_server_api
 import urllib3.exceptions
 import yaml
 
+from orbax_bench_core.engine import RunEnding
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.pages import count
-from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
+from orbax_bench_core.engine import ENDED, SAID
 from orbax_bench_core.errors import redacted
 from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.exit_codes import CODES
 from orbax_bench_core.files import scratch_folder
 from orbax_bench_core.provenance import IMAGE
 from orbax_bench_core.python_command import python_command
-from orbax_bench_core.steps import ENDED, SAID
 
 _REVISION = "ORBAX_BENCH_REVISION"
 """Set in every image of ours, and nowhere else."""

@@ -20,10 +20,10 @@ from google.cloud.aiplatform.utils import gcs_utils
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import field_mask_pb2, json_format
 
+from orbax_bench_core.engine import RunEnding
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.pages import count
-from orbax_bench_core.steps.pipeline import RunEnding
 from orbax_bench_pipelines.cron import Cron
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.job import (

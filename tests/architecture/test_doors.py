@@ -42,8 +42,7 @@ SECOND_DOORS = [
     ("**", f"{CORE}.gate.judge"),
     ("**", f"{CORE}.plan.goodput"),  # a room of its own
     ("**", f"{CORE}.state.orbax_api"),
-    ("**", f"{CORE}.steps.pipeline"),  # a room of its own
-    ("**", f"{CORE}.steps.releases"),  # another
+    ("**", f"{CORE}.experiments.releases"),  # a room of its own
     ("**", f"{CORE}.worker.page_cache"),
     ("**", f"{CORE}.worker.proofs"),  # a room of its own
     ("**", "orbax_bench_pipelines.targets.docker"),  # needs an engine's client
@@ -140,7 +139,7 @@ def test_a_door_has_what_it_names():
     assert not lacking
 
 
-@pytest.mark.parametrize("room", ["steps", "exports.site"])
+@pytest.mark.parametrize("room", ["experiments", "exports.site"])
 def test_a_door_that_loads_late_finds_all_that_it_names(room):
     door = importlib.import_module(f"{CORE}.{room}")
     given = names(Path(str(door.__file__)))

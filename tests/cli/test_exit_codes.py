@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.analysis.summary import summarize
+from orbax_bench_core.engine import NotPassed, enforce_verdict, publish_baseline
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import MEANINGS, RETRIED, Exit, exit_code, worst
 from orbax_bench_core.records import ErrorInfo, repeats_of
-from orbax_bench_core.steps.pipeline import NotPassed, enforce_verdict, publish_baseline
 from tests.support.verdicts import build_operation, build_point, build_report
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.steps import publish
+from orbax_bench_core.publishing import publish
 from tests.support.paired_runs import make_nightly, make_paired_run, make_separate_run  # noqa: F401
 
 

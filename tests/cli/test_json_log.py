@@ -3,7 +3,7 @@ import json
 
 from orbax_bench_core.cli.json_log import JsonLog
 from orbax_bench_core.execute import Progress, Retry
-from orbax_bench_core.steps import PairJudged
+from orbax_bench_core.experiments import PairJudged
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import make_operation, make_verdicts  # noqa: F401 - fixtures
 

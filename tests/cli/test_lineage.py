@@ -11,9 +11,9 @@ import pytest
 
 from orbax_bench_core.analysis.verdicts import compare_stored
 from orbax_bench_core.baselines import Registry, capture_run
+from orbax_bench_core.engine import finish
+from orbax_bench_core.publishing import publish, publish_verdicts
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import publish, publish_verdicts
-from orbax_bench_core.steps.pipeline import finish
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 from tests.support.shown import assert_accepted
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from orbax_bench_core.steps import publish
+from orbax_bench_core.publishing import publish
 
 NAMESPACE = "orbax-bench-lineage"
 

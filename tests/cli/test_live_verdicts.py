@@ -10,8 +10,8 @@ from rich.console import Console
 from orbax_bench_core.cli.live_verdicts import LiveVerdicts
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.execute import Progress
+from orbax_bench_core.experiments import PairJudged
 from orbax_bench_core.records import ErrorInfo
-from orbax_bench_core.steps import PairJudged
 from tests.support.repeats import repeat_over
 from tests.support.verdicts import eventful, make_operation, make_report, make_verdicts  # noqa: F401 - fixtures
 

@@ -103,7 +103,7 @@ def test_a_mistake_is_not_tried_again_and_says_what_it_is(one_night, webhook):
 )
 def test_a_night_that_cannot_be_kept_is_told_once(one_night, webhook, tmp_path, monkeypatch, why):
     """Five times on a full disk, and twice below a folder that cannot be made."""
-    monkeypatch.setattr("orbax_bench_core.steps.pipeline.retrying.WAITS_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("orbax_bench_core.engine.retrying.WAITS_S", (0.0, 0.0, 0.0))
     with contextlib.ExitStack() as stack:
         if why.startswith("No space"):
             fill(stack.enter_context(small_disk(tmp_path / "runs", "1m")))

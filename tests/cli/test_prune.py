@@ -15,8 +15,8 @@ from orbax_bench_core.exports.news import News
 from orbax_bench_core.exports.site import write_site
 from orbax_bench_core.files import names_in, place, write_atomically
 from orbax_bench_core.leases import held
+from orbax_bench_core.publishing import publish, publish_verdicts
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import publish, publish_verdicts
 from tests.support.bucket import served_bucket  # noqa: F401 - a fixture
 from tests.support.paired_runs import make_paired_run, make_separate_run  # noqa: F401 - fixtures
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from orbax_bench_core.steps import Notifiers
+from orbax_bench_core.publishing import Notifiers
 from tests.exports.site.conftest import make_suite  # noqa: F401 - fixture
 from tests.support.paired_runs import make_nightly, make_paired_run  # noqa: F401
 

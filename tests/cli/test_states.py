@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from orbax_bench_core import engine
 from orbax_bench_core.exit_codes import CODES
 from orbax_bench_core.exports.site import gather
 from orbax_bench_core.measure import RSS, TIME, Sample
-from orbax_bench_core.steps import Notifiers, pipeline
+from orbax_bench_core.publishing import Notifiers
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
@@ -44,11 +45,11 @@ def test_every_medium_tells_one_state(
 ):
     run = make_paired_run(0, changed) if command == "compare" else leaking(changed)
     place = str(run.root)
-    pipeline.aggregate(place)
+    engine.aggregate(place)
     if command == "compare":
-        pipeline.compare_baseline(place)
+        engine.compare_baseline(place)
     assert orbax_bench(command, place).code == CODES[state]
-    told = pipeline.finish(place, notifiers=Notifiers.of(webhook.url, environment={}))
+    told = engine.finish(place, notifiers=Notifiers.of(webhook.url, environment={}))
     assert told.value == state
     assert webhook.states == [state]
     (night,) = gather([str(tmp_path)], most=1).nights

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from orbax_bench_core.engine import plan
 from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.publishing import publish
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import plan, publish
 from tests.support.disks import fill, small_disk
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 from tests.support.processes import FAKE_CLI, start_cli
@@ -260,7 +261,7 @@ def test_a_finish_for_which_there_is_no_room_tells_and_exits_with_1(
     orbax_bench, make_run, make_record, webhook, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
-    monkeypatch.setattr("orbax_bench_core.steps.pipeline.retrying.WAITS_S", (0.0, 0.0))
+    monkeypatch.setattr("orbax_bench_core.engine.retrying.WAITS_S", (0.0, 0.0))
     with small_disk(tmp_path / "disk", "4m") as disk:
         run = make_run([make_record()], folder="disk/nightly/out")
         fill(disk)

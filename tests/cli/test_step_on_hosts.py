@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.engine import plan
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps import plan
 from tests.support.cluster import Hosts
 from tests.support.processes import ROOT
 from tests.support.scripted import NAME

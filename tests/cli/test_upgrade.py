@@ -8,7 +8,7 @@ from orbax_bench_core import environments, provenance
 from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.steps import Comparison, Conclusion
+from orbax_bench_core.experiments import Comparison, Conclusion
 from tests.support.shown import assert_accepted, next_command
 from tests.support.verdicts import build_operation, build_point, build_report
 

@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
+from orbax_bench_core import engine
 from orbax_bench_core.records import Heartbeat, RunDirectory
-from orbax_bench_core.steps import pipeline
 from tests.support.webhook import webhook  # noqa: F401 - a fixture
 
 HOUR = datetime.timedelta(hours=1)
@@ -116,9 +116,9 @@ def test_a_night_of_a_cluster_whose_image_cannot_be_pulled_is_named(
     said = "it has reported last with the run of {}"
     if stuck == "all but finish":  # a deadline has ended the first step
         suite = last.suite_text
-        pipeline.finish(str(folder), suite=suite, engine_run="tonight", status="FAILED")
+        engine.finish(str(folder), suite=suite, engine_run="tonight", status="FAILED")
     if stuck == "what measures":
-        pipeline.plan_sweep(last.suite_text, str(folder), engine_run="tonight")
+        engine.plan_sweep(last.suite_text, str(folder), engine_run="tonight")
         run, began = RunDirectory(str(folder)), began + 24 * HOUR
         changed = {"created_at": began, "suite_name": "nightly"}
         run.write_info(run.read_info().model_copy(update=changed))

@@ -21,10 +21,10 @@ from orbax_bench_components.inspect_checkpoint import inspect_checkpoint
 from orbax_bench_components.plan_save import plan_save
 from orbax_bench_components.plan_sweep import plan_sweep
 from orbax_bench_components.publish_baseline import publish_baseline
+from orbax_bench_core.engine import NotPassed
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.lineage import file_digest, trace
 from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.steps.pipeline import NotPassed
 from orbax_bench_pipelines.definitions.own import begin_run
 from tests.support.argo_rules import refused_uri
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture

@@ -54,7 +54,7 @@ def test_a_container_whose_step_succeeds_says_nothing(tmp_path):
 BODY = """
 import signal, sys, time
 from orbax_bench_core.files import atomic_file
-from orbax_bench_core.steps.pipeline import ErrorsAsMessages
+from orbax_bench_core.engine import ErrorsAsMessages
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup, which hides it
 with ErrorsAsMessages(), atomic_file(sys.argv[1]) as first:

@@ -11,9 +11,8 @@ pytest.importorskip("kfp")
 from orbax_bench_components.aggregate import aggregate
 from orbax_bench_components.compare_baseline import compare_baseline
 from orbax_bench_components.compile import COMPONENTS
+from orbax_bench_core.engine import NotPassed, PointFailed
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.steps import PointFailed
-from orbax_bench_core.steps.pipeline import NotPassed
 from tests.golden import made
 from tests.support.component_inputs import INPUTS, placed
 from tests.support.executor import MOST_S, executed

@@ -164,7 +164,7 @@ def write_limits(folder, limits):
 def publish_verdicts(folder):
     """Judges a paired run and writes what it found, as `ab` does at its end."""
     from orbax_bench_core.analysis.verdicts.paired import judge_run
-    from orbax_bench_core.steps import publish_verdicts as publish
+    from orbax_bench_core.publishing import publish_verdicts as publish
 
     run = _run(folder)
     publish(run, judge_run(run))

@@ -3,7 +3,7 @@
 import pytest
 
 from orbax_bench_core.lineage import check, manifest
-from orbax_bench_core.steps import publish
+from orbax_bench_core.publishing import publish
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from orbax_bench_core.analysis.verdicts import write_verdicts
-from orbax_bench_core.steps import Notifiers
-from orbax_bench_core.steps.pipeline import RunEnding
+from orbax_bench_core.engine import RunEnding
+from orbax_bench_core.publishing import Notifiers
 from orbax_bench_pipelines.cli.running import Ended, Told, conclude
 from orbax_bench_pipelines.definitions import pipelines
 from orbax_bench_pipelines.definitions.pipeline import Finished

@@ -5,7 +5,7 @@ import types
 import pytest
 
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.steps import Notifiers, publish_verdicts
+from orbax_bench_core.publishing import Notifiers, publish_verdicts
 from orbax_bench_pipelines.cli.running import Told
 from tests.support.verdicts import build_operation, build_point, build_report
 from tests.support.webhook import webhook  # noqa: F401 - fixture

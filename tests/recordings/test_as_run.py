@@ -6,9 +6,9 @@ import pytest
 
 from orbax_bench_core.analysis.recording import read_recording
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.publishing import publish
 from orbax_bench_core.recordings import diagnose, suite_like, write_run
 from orbax_bench_core.records import Run, RunDirectory
-from orbax_bench_core.steps import publish
 from tests.support.recordings import TS, Job
 
 

@@ -3,8 +3,8 @@
 import json
 import sys
 
+from orbax_bench_core.engine import run_batch
 from orbax_bench_core.execute import LocalHost, RunSettings
-from orbax_bench_core.steps import run_batch
 from tests.support.fake_worker import MODULE
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orbax_bench_core.baselines import Registry, capture_run, promote_capture
-from orbax_bench_core.steps import publish
+from orbax_bench_core.publishing import publish
 from tests.support.blocks import ROOT, blocks_of, run_in_shell, write_program
 from tests.support.paired_runs import make_separate_run  # noqa: F401 - a fixture
 from tests.support.webhook import webhook  # noqa: F401 - a fixture

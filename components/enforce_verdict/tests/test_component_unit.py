@@ -8,7 +8,7 @@ pytest.importorskip("kfp")
 
 from orbax_bench_components.enforce_verdict import enforce_verdict
 from orbax_bench_components.testing import call
-from orbax_bench_core.steps.pipeline import NotPassed
+from orbax_bench_core.engine import NotPassed
 
 
 def test_a_pass_is_handed_on(tmp_path):

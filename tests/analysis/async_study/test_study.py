@@ -27,8 +27,8 @@ from orbax_bench_core.config import (
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import arrangements
 from orbax_bench_core.lineage import read_manifest
+from orbax_bench_core.publishing import publish_answer
 from orbax_bench_core.records import ErrorInfo, Run
-from orbax_bench_core.steps import publish_answer
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
 

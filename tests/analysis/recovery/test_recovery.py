@@ -10,10 +10,11 @@ from orbax_bench_core.analysis.verdicts import judge_run
 from orbax_bench_core.answers import RECOVERY
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import exit_code
+from orbax_bench_core.experiments import Drills
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, UNCOMMITTED, Sample
 from orbax_bench_core.pages import to_markdown
+from orbax_bench_core.publishing import publish_answer
 from orbax_bench_core.records import ErrorInfo, Run
-from orbax_bench_core.steps import Drills, publish_answer
 from tests.support.shown import assert_tells, terminal
 
 

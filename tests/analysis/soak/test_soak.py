@@ -8,8 +8,8 @@ from orbax_bench_core.analysis.soak.growth import slope_of, word_of
 from orbax_bench_core.analysis.soak.model import Slope
 from orbax_bench_core.answers import SOAK
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
+from orbax_bench_core.publishing import publish_answer
 from orbax_bench_core.records import Run
-from orbax_bench_core.steps import publish_answer
 from perf.soak.__main__ import SERIES, words_of
 from tests.support.shown import assert_tells, terminal
 

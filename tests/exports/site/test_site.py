@@ -18,8 +18,8 @@ from orbax_bench_core.exports.site.cards import CARDS
 from orbax_bench_core.exports.site.view import _address
 from orbax_bench_core.exports.site_folder import has_site
 from orbax_bench_core.pages import to_html
+from orbax_bench_core.publishing import publish
 from orbax_bench_core.records import Run, RunDirectory
-from orbax_bench_core.steps import publish
 from tests.golden.text_support import page_text
 from tests.support.pages import assert_whole
 from tests.support.scripted import NAME

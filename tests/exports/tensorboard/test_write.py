@@ -115,7 +115,7 @@ def test_neither_tensorflow_nor_a_summary_writer_is_loaded(make_run, swept):
     run = make_run(swept)
     program = (
         "import sys\n"
-        "from orbax_bench_core.steps.reporting import publish\n"
+        "from orbax_bench_core.publishing.reporting import publish\n"
         "from orbax_bench_core.records.run_directory import RunDirectory\n"
         "print('before', 'tensorboard' in sys.modules)\n"
         "publish(RunDirectory(sys.argv[1]))\n"

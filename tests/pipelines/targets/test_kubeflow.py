@@ -11,7 +11,7 @@ pytest.importorskip("kfp")
 
 import kfp_server_api
 
-from orbax_bench_core.steps.pipeline import RunEnding
+from orbax_bench_core.engine import RunEnding
 from tests.pipelines import fakes, strict
 from tests.pipelines.conftest import SUITE, sets
 from tests.support.blocks import ROOT

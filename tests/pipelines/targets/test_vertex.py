@@ -17,8 +17,8 @@ from google.cloud import aiplatform
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format
 
-from orbax_bench_core.steps import pipeline as finishing
-from orbax_bench_core.steps.pipeline import RunEnding
+from orbax_bench_core import engine as finishing
+from orbax_bench_core.engine import RunEnding
 from tests.pipelines import fakes, strict
 from tests.pipelines.conftest import sets
 from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture

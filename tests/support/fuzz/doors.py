@@ -409,9 +409,9 @@ def _arguments(given: Given, place: Place) -> bool:
 
 def _step(given: Given, place: Place) -> bool:
     """A step of a pipeline, whose inputs are text and numbers that an engine hands in."""
+    from orbax_bench_core import engine
     from orbax_bench_core.config import GateConfig, changed_gate, load_suite
-    from orbax_bench_core.steps import pipeline
-    from orbax_bench_core.steps.pipeline import NotPassed
+    from orbax_bench_core.engine import NotPassed
     from orbax_bench_core.sweep import expand_here
 
     inputs: Any = json.loads(given.content)
@@ -423,9 +423,9 @@ def _step(given: Given, place: Place) -> bool:
         elif given.where == "plan_sweep":
             out = place.folder / "planned"
             shutil.rmtree(out, ignore_errors=True)
-            pipeline.plan_sweep(output_directory=str(out), **inputs)
+            engine.plan_sweep(output_directory=str(out), **inputs)
         else:
-            getattr(pipeline, given.where)(**inputs)
+            getattr(engine, given.where)(**inputs)
     except NotPassed as refused:
         _check_message(printable(str(refused)))
         return False
@@ -435,8 +435,7 @@ def _step(given: Given, place: Place) -> bool:
 def _component(given: Given, place: Place) -> bool:
     """A component of a pipeline, whose inputs an engine has checked for their kind alone."""
     from orbax_bench_components import testing
-    from orbax_bench_core.steps import PointFailed
-    from orbax_bench_core.steps.pipeline import NotPassed
+    from orbax_bench_core.engine import NotPassed, PointFailed
 
     module = importlib.import_module(f"orbax_bench_components.{given.where}")
     made = place.folder / "outputs"
