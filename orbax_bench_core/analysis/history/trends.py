@@ -25,7 +25,7 @@ def trends_of(history: History, margin: Callable[[str], float]) -> tuple[pages.E
     """
     every = [series for series in words.shown(history, every=False) if len(series.runs) > 1]
     columns = (
-        *pages.columns("operation`", "of", "runs#", "latest#", "last change#"),
+        *pages.columns("operation", "of", "runs#", "latest#", "last change#"),
         pages.Column("trend", "picture"),
     )
     rows = (_row(series, margin(series.operation)) for series in every[:_MOST_SERIES])
@@ -129,7 +129,7 @@ def _row(series: PastSeries, margin: float) -> pages.Row:
     drawn = trend(series, margin)
     return pages.Row(
         (
-            series.operation,
+            heading(series.operation),
             series.point,
             str(len(series.runs)),
             _level(series),
@@ -146,7 +146,7 @@ def _changes(series: PastSeries) -> Iterator[pages.Element]:
     for change in series.changes:
         with_it = "; ".join(change.differs) or "nothing that is recorded differs"
         when = words.day(series.runs[change.index].began_at)
-        what = f"{series.operation} of {pages.code(series.point)}"
+        what = f"{heading(series.operation)} of {pages.code(series.point)}"
         said = f"{when}, {what}: {words.effect(change)}; {with_it}."
         if change.question:
             yield pages.Code(change.question, f"{said} This asks whether it is one:")

@@ -8,6 +8,7 @@ from orbax_bench_core import pages
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.changes import FEWEST
 from orbax_bench_core.analysis.history.model import Change, History, PastSeries
+from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.gate import NIGHTS, NightCount
 
 MOST_FIGURES: Final = 60
@@ -67,7 +68,7 @@ def headline(history: History, series: Sequence[PastSeries]) -> pages.Callout:
         return pages.Callout("STEADY", said, "good")
     slowed, change = found
     flagged = sum(bool(each.changes) for each in judged)
-    since = f"{slowed.operation} {words.effect(change)} since {_date(slowed, change)}"
+    since = f"{heading(slowed.operation)} {words.effect(change)} since {_date(slowed, change)}"
     cause = f" ({'; '.join(change.differs)})" if change.differs else ""
     said = f"{since}{cause}; {flagged} of {len(judged)} ratios are flagged, to be confirmed"
     return pages.Callout("FLAGGED", said, "unsure")
@@ -132,12 +133,12 @@ def _overview(series: Sequence[PastSeries]) -> pages.Table:
         )
     order = list(dict.fromkeys(row.group for row in rows))
     rows.sort(key=lambda row: order.index(row.group))
-    columns = pages.columns("operation`", "runs#", "latest#", "change#", "since", "trend")
+    columns = pages.columns("operation", "runs#", "latest#", "change#", "since", "trend")
     return pages.Table(columns, tuple(rows))
 
 
 def _details(series: PastSeries, place: int) -> pages.Details:
-    about = f"{series.operation} of {pages.code(series.point)} {series.point_id}"
+    about = f"{heading(series.operation)} of {pages.code(series.point)} {series.point_id}"
     questions = [
         pages.Text(words.asking(change))
         if not change.question
@@ -247,7 +248,7 @@ def _chart(series: PastSeries) -> pages.Chart:
     first, last = (words.level(series, run.value) for run in (runs[0], runs[-1]))
     write = (lambda value: f"{value:.3g}x") if ratio else pages.seconds
     return pages.Chart(
-        f"{series.operation} of {pages.code(series.point)}, run by run",
+        f"{heading(series.operation)} of {pages.code(series.point)}, run by run",
         f"{len(runs)} runs, from {first} to {last}{''.join(steps)}",
         pages.named_axis(days),
         pages.axis("", *ends, write, log=ratio),

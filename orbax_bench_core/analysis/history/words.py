@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
+from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.config import EnvironmentConfig
 from orbax_bench_core.pages import percent, seconds
 from orbax_bench_core.provenance import UNKNOWN
@@ -52,7 +53,7 @@ def excesses(series: PastSeries) -> Iterator[str]:
     for each in {each.kind: each for each in series.excesses}.values():
         # A failure is one of the whole point.
         failed = each.kind == "failures"
-        where = series.point if failed else f"{series.operation} of {series.point}"
+        where = series.point if failed else f"{heading(series.operation)} of {series.point}"
         what = "first attempts failed" if failed else "operations stalled"
         begun, found = (day(series.runs[place].began_at) for place in (each.first, each.last))
         yield (
