@@ -18,6 +18,7 @@ _WHY: Final = {
     "memory unknown": "its peak memory is unknown",
     "memory": "its peak memory is above the bound",
 }
+NOTHING: Final = "NOTHING TO CHOOSE"
 
 
 def best_line(best: model.Best) -> str:
@@ -28,13 +29,14 @@ def best_line(best: model.Best) -> str:
 def headline(best: model.Best) -> pages.Callout:
     """Returns the answer for the first case, and how many more there are."""
     if not best.cases:
-        return pages.Callout("NOTHING TO CHOOSE", "no two points of the run do the same work")
+        return pages.Callout(NOTHING, "no two points of the run do the same work")
     case = best.cases[0]
     answer = answer_of(case, best)
-    idle = [pages.code(name) for name in case.options if not acts_on(name, best.goal)]
+    none = answer.word == NOTHING
+    idle = [] if none else [name for name in case.options if not acts_on(name, best.goal)]
     shared = OverlapFinder.warning(case.not_alone, "this choice")
     more = pages.count(len(best.cases) - 1, "more case") if len(best.cases) > 1 else ""
-    parts = (answer.text, f"{listed(idle)} cannot change it" if idle else "", more)
+    parts = (answer.text, f"{listed(map(pages.code, idle))} cannot change it" if idle else "", more)
     said = "; ".join(filter(None, parts))
     return pages.Callout(answer.word, f"{said} ({shared})" if shared else said, answer.role)
 
@@ -49,10 +51,11 @@ def answer_of(case: model.Case, best: model.Best) -> pages.Callout:
     own = next(place for place in places if place.point_id == found.point_id)
     chosen, took = pages.code(settings[own.point_id]), value(best.goal, own.median)
     if not settings[own.point_id]:
-        return pages.Callout("NOTHING TO CHOOSE", f"no option that varies can change {goal}")
+        varied = listed(map(pages.code, case.options))
+        return pages.Callout(NOTHING, f"{varied or 'no option that varies'} cannot change {goal}")
     others = [place for place in places if settings[place.point_id] != settings[own.point_id]]
     if not others:
-        return pages.Callout("NOTHING TO CHOOSE", f"only {chosen} can be chosen for {goal}: {took}")
+        return pages.Callout(NOTHING, f"only {chosen} can be chosen for {goal}: {took}")
     gain = _against_defaults(case, found, best.goal)
     rivals = {settings[place.point_id] for place in others if place.tied is not False}
     if not rivals:

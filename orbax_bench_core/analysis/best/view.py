@@ -10,6 +10,7 @@ from orbax_bench_core import pages
 from orbax_bench_core.analysis.best import model
 from orbax_bench_core.analysis.best.factorial import MOST_COLUMNS
 from orbax_bench_core.analysis.best.headline import (
+    NOTHING,
     answer_of,
     goal_words,
     headline,
@@ -101,15 +102,17 @@ def _following(best: model.Best, place: str, *, code: bool) -> pages.Code | None
         return None
     case = best.cases[0]
     found = case.recommendation
+    word, report = answer_of(case, best).word, command("report", place, "--details")
     if found is None:
-        said = "The report has every failure, with its traceback."
-        return pages.Code(command("report", place, "--details"), said)
+        return pages.Code(report, "The report has every failure, with its traceback.")
+    if word == NOTHING:
+        return pages.Code(report, "Every operation of every point.")
     asked = [] if best.goal.text == "save" else ["--goal", best.goal.text]
     bound = best.peak_memory_bytes
     asked += [] if bound is None else ["--peak-memory", str(bound)]
     if code:
         return pages.Code(command("best", place, *asked, "--details"), "What each option does.")
-    run, word = ("run", best.suite_file, "--output-directory"), answer_of(case, best).word
+    run = ("run", best.suite_file, "--output-directory")
     if word == "UNDECIDED" and not best.interleaved and best.suite_file:
         other = (f"{place}-interleaved", "--override", "execution.order=interleaved")
         return pages.Code(command(*run, *other), "Rounds that measure every point in turn decide.")
