@@ -19,9 +19,7 @@ from orbax_bench_core.engine.point import say
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, check_amounts, shortened, shown
 from orbax_bench_core.execute import RunSettings
-from orbax_bench_core.experiments.experiment import Experiment, perform
-from orbax_bench_core.experiments.soaking import Drills, SoakGoal, Soaking
-from orbax_bench_core.experiments.sweeping import study
+from orbax_bench_core.experiments import Drills, Experiment, SoakGoal, Soaking, perform, study
 from orbax_bench_core.files import write_atomically
 from orbax_bench_core.inspection import inspect_checkpoint as look
 from orbax_bench_core.inspection import inspection_document

@@ -38,9 +38,7 @@ from orbax_bench_core.files import (
     read_json,
     write_atomically,
 )
-from orbax_bench_core.publishing.notifiers import Notifiers
-from orbax_bench_core.publishing.reporting import publish, publish_verdicts
-from orbax_bench_core.publishing.retries import read_retries
+from orbax_bench_core.publishing import Notifiers, publish, publish_verdicts, read_retries
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.sweep import Pair, expand
 

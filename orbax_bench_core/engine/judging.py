@@ -19,8 +19,7 @@ from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import Outcome, exit_code
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
-from orbax_bench_core.publishing.notifiers import Notifiers
-from orbax_bench_core.publishing.reporting import publish_verdicts
+from orbax_bench_core.publishing import Notifiers, publish_verdicts
 from orbax_bench_core.records import Run, RunDirectory
 
 WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")

@@ -18,7 +18,7 @@ from orbax_bench_core.config import (
 )
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import Session, refuse_several_hosts
-from orbax_bench_core.experiments.experiment import Experiment, load_for
+from orbax_bench_core.experiments import Experiment, load_for
 from orbax_bench_core.files import place
 from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.python_command import python_command

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, Self
 from orbax_bench_core import execute
 from orbax_bench_core.analysis.verdicts import told
 from orbax_bench_core.config import GateConfig
-from orbax_bench_core.experiments.comparison import PairJudged, compare_arms
-from orbax_bench_core.experiments.experiment import measure_points
+from orbax_bench_core.experiments import PairJudged, compare_arms, measure_points
 from orbax_bench_core.launchers import expected_of, job_name, make_launcher
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.pages import count

@@ -11,9 +11,8 @@ from typing import Final, ParamSpec, TypeVar
 from orbax_bench_core.engine.point import SAID
 from orbax_bench_core.errors import may_pass, presentable
 from orbax_bench_core.execute import detect_cluster
-from orbax_bench_core.experiments.room import NoRoom
-from orbax_bench_core.publishing.notifiers import Notifiers
-from orbax_bench_core.publishing.retries import note_retried
+from orbax_bench_core.experiments import NoRoom
+from orbax_bench_core.publishing import Notifiers, note_retried
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from orbax_bench_core.experiments.experiment import begin as begin
     from orbax_bench_core.experiments.experiment import load_for as load_for
     from orbax_bench_core.experiments.experiment import measure_points as measure_points
+    from orbax_bench_core.experiments.experiment import perform as perform
+    from orbax_bench_core.experiments.room import NoRoom as NoRoom
     from orbax_bench_core.experiments.soaking import Drills as Drills
     from orbax_bench_core.experiments.soaking import SoakGoal as SoakGoal
     from orbax_bench_core.experiments.soaking import Soaking as Soaking
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "execute": "RunSettings",
     "experiments.comparison": "Comparison PairJudged ab compare_arms",
-    "experiments.experiment": "Conclusion Experiment NothingFound begin load_for measure_points",
+    "experiments.experiment": (
+        "Conclusion Experiment NothingFound begin load_for measure_points perform"
+    ),
+    "experiments.room": "NoRoom",
     "experiments.soaking": "Drills SoakGoal Soaking recovery soak",
     "experiments.sweeping": "Study Sweep run study",
 }

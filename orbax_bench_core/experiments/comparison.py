@@ -35,7 +35,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session, run_pairs, silent
 from orbax_bench_core.experiments.experiment import Conclusion, Experiment, measuring, perform
 from orbax_bench_core.pages import count
-from orbax_bench_core.publishing.reporting import publish_verdicts
+from orbax_bench_core.publishing import publish_verdicts
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.sweep import Pair, PairDesign, lives_of
 
@@ -166,7 +166,7 @@ class Comparison(Experiment):
 
     def conclude(self, run: RunDirectory) -> Conclusion:
         """Writes the reports, and shows the verdicts."""
-        from orbax_bench_core.publishing.reporting import publish
+        from orbax_bench_core.publishing import publish
 
         assert self.verdicts is not None
         verdicts = self.verdicts = with_acceptance(self.verdicts, str(run.root))

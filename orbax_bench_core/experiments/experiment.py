@@ -103,7 +103,7 @@ def answered(run: RunDirectory, answer: Answer[Any], **options: Any) -> Conclusi
     Raises:
         NothingFound: The records say nothing of it, with the reason.
     """
-    from orbax_bench_core.publishing.reporting import publish, publish_answer
+    from orbax_bench_core.publishing import publish, publish_answer
 
     try:
         found = publish_answer(run, answer, **options)

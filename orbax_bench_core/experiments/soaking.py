@@ -14,7 +14,7 @@ from orbax_bench_core.errors import UserError, check_amounts, shown
 from orbax_bench_core.execute import DEFAULTS, Kill, RunSettings, Say, Session, run_until, silent
 from orbax_bench_core.experiments import experiment
 from orbax_bench_core.experiments.comparison import compare_arms
-from orbax_bench_core.publishing.reporting import publish_verdicts
+from orbax_bench_core.publishing import publish_verdicts
 from orbax_bench_core.records import Repeat, RunDirectory
 from orbax_bench_core.sweep import SweepPoint, sides
 

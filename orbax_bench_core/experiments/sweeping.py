@@ -66,7 +66,7 @@ class Sweep(Experiment):
 
     def conclude(self, run: RunDirectory) -> Conclusion:
         """Writes the reports, and shows the tables and what a comparison found."""
-        from orbax_bench_core.publishing.reporting import publish, publish_verdicts, report_of
+        from orbax_bench_core.publishing import publish, publish_verdicts, report_of
 
         (summary, document), page = publish(run), f"{run.root}/report.html"
         if self.metrics == "all" and self.compare is None:
@@ -171,7 +171,7 @@ def study(run: RunDirectory) -> Conclusion:
 def _load_results() -> None:
     """Imports all that shows and writes results, for a time when this process only waits."""
     # It takes as long as all that has to be there before a worker can be started.
-    from orbax_bench_core.publishing.reporting import load_writers
+    from orbax_bench_core.publishing import load_writers
 
     load_writers()
 

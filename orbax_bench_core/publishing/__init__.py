@@ -1,6 +1,7 @@
 """Where results go: the files of a run directory, a webhook, JUnit XML, the morning page."""
 
 from orbax_bench_core.publishing.notifiers import Notifiers as Notifiers
+from orbax_bench_core.publishing.reporting import load_writers as load_writers
 from orbax_bench_core.publishing.reporting import publish as publish
 from orbax_bench_core.publishing.reporting import publish_answer as publish_answer
 from orbax_bench_core.publishing.reporting import publish_verdicts as publish_verdicts
@@ -8,3 +9,4 @@ from orbax_bench_core.publishing.reporting import report_of as report_of
 from orbax_bench_core.publishing.reporting import settle as settle
 from orbax_bench_core.publishing.reporting import write_answer as write_answer
 from orbax_bench_core.publishing.retries import note_retried as note_retried
+from orbax_bench_core.publishing.retries import read_retries as read_retries
