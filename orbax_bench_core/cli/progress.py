@@ -10,7 +10,6 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 from rich.text import Text
 
-from orbax_bench_core.analysis.names import spoken
 from orbax_bench_core.execute import Event, Progress, Retry, Watcher
 from orbax_bench_core.pages import seconds, wait
 from orbax_bench_core.records import Repeat
@@ -169,4 +168,6 @@ def times(repeat: Repeat) -> str:
 
 
 def _listed(taken: Mapping[str, float]) -> str:
+    from orbax_bench_core.analysis.names import spoken  # once workers have started
+
     return ", ".join(f"{spoken(operation)} {seconds(value)}" for operation, value in taken.items())

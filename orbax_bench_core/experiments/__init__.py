@@ -5,8 +5,9 @@ The names below are loaded when they are first used: a run compares and drills n
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from orbax_bench_core.doors import late
 
 if TYPE_CHECKING:
     from orbax_bench_core.execute import RunSettings as RunSettings
@@ -32,22 +33,16 @@ if TYPE_CHECKING:
     from orbax_bench_core.experiments.sweeping import run as run
     from orbax_bench_core.experiments.sweeping import study as study
 
-_NAMES: Final = {
-    "execute": "RunSettings",
-    "experiments.comparison": "Comparison PairJudged ab compare_arms",
-    "experiments.experiment": (
-        "Conclusion Experiment NothingFound begin load_for measure_points perform"
-    ),
-    "experiments.room": "NoRoom",
-    "experiments.soaking": "Drills SoakGoal Soaking recovery soak",
-    "experiments.sweeping": "Study Sweep run study",
-}
-"""The names that come from each module."""
-
-_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(importlib.import_module(f"orbax_bench_core.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late(
+    __name__,
+    {
+        "execute": "RunSettings",
+        "experiments.comparison": "Comparison PairJudged ab compare_arms",
+        "experiments.experiment": (
+            "Conclusion Experiment NothingFound begin load_for measure_points perform"
+        ),
+        "experiments.room": "NoRoom",
+        "experiments.soaking": "Drills SoakGoal Soaking recovery soak",
+        "experiments.sweeping": "Study Sweep run study",
+    },
+)

@@ -41,13 +41,13 @@ def drift_p_value(logs: Floats) -> float | None:
     Returns:
         The two-sided p-value of a slope of zero: 0 for an exact line, 1 for equal values.
     """
-    from scipy.special import stdtr
-
     count = len(logs)
     if count < _FEWEST:
         return None
     if np.ptp(logs) == 0:
         return 1.0
+    from scipy.special import stdtr  # a short series needs none of it
+
     middle, spread = float(np.median(logs)), robust_sigma(logs) or 0.0
     reach = _FAR * spread if spread else math.inf
     values: Floats = np.clip(logs, middle - reach, middle + reach)

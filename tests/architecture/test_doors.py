@@ -139,7 +139,7 @@ def test_a_door_has_what_it_names():
     assert not lacking
 
 
-@pytest.mark.parametrize("room", ["experiments", "exports.site"])
+@pytest.mark.parametrize("room", ["experiments", "publishing"])
 def test_a_door_that_loads_late_finds_all_that_it_names(room):
     door = importlib.import_module(f"{CORE}.{room}")
     given = names(Path(str(door.__file__)))

@@ -101,7 +101,7 @@ def test_every_command_of_the_page_runs_in_its_order(place):
     assert current != set(place.registry.current().values())
     assert {each.partition("/")[0] for each in place.registry.current().values()} == {"v1"}
     place(certain, codes=(3,))
-    assert place.registry.promotions()[-1].note == "measured beside a backup", "v1 is it already"
+    assert place.registry.promotions()[-1].note == "measured during a backup", "v1 is it already"
     shown = place(lost)
     assert "BROKEN" not in shown
     assert re.search(r"(UNCHANGED|UNKNOWN): .*of \d+ digests \d+ unchanged", shown)

@@ -23,6 +23,8 @@ _SLOWER: Final = 1.25
 """How many times the others a slow host takes, in all."""
 _WAITING: Final = 0.3
 """Share of the blocked time from which waiting for the save before is its cause."""
+_LEAST_WAITED_S: Final = 2.0
+"""Seconds in all below which waiting is that of a job too short to say."""
 _FEWEST_USUAL: Final = 5
 _NAMED: Final = 3
 _INTERFERES: Final = 1.05
@@ -185,7 +187,8 @@ def _waiting(recording: Recording, found: model.Diagnosis) -> Iterator[model.Fin
     if found.calls is None or found.waits is None or not found.seconds:
         return
     waited = found.waits.total
-    if waited < _WAITING * found.calls.total or waited < _MATTERS * found.seconds:
+    least = max(_MATTERS * found.seconds, _WAITING * found.calls.total, _LEAST_WAITED_S)
+    if waited < least:
         return
     going = [one.first for one in recording.saves if one.is_whole]
     ends = sorted((part.total_s or 0.0) - part.waited_s for part in going)
