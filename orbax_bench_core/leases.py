@@ -172,6 +172,15 @@ def turn(root: AnyPath, owner: str, *, command: str, say: Callable[[str], None])
 
     A holder that was killed where its process cannot be seen, as in another container, is waited
     for until its counter has stood still for `PACE.stale_s`.
+
+    Args:
+        root: The run directory.
+        owner: Name of what is held.
+        command: What holds it, for the message to those who wait.
+        say: Takes a line for people, once, while this waits.
+
+    Raises:
+        OSError: The directory cannot be written to.
     """
     lease = _new(owner, command)
     files.refuse_links(root / FOLDER, root)

@@ -39,7 +39,15 @@ class Kill:
 
     @classmethod
     def of(cls, point: SweepPoint, seed: str) -> Self:
-        """Draws the step of one repeat, evenly over an interval between two saves."""
+        """Draws the step of one repeat, evenly over an interval between two saves.
+
+        Args:
+            point: The point; its options name the save interval in steps, and what is killed.
+            seed: The same seed gives the same step, so that both arms of a block are killed alike.
+
+        Raises:
+            UserError: The benchmark lacks an option that a drill needs.
+        """
         options = point.options
         try:
             interval = int(options["save_interval_steps"])

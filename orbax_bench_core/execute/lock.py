@@ -151,7 +151,11 @@ def held_locks() -> tuple[int, ...]:
 
 @contextlib.contextmanager
 def shared_with_workers(descriptor: int) -> Iterator[None]:
-    """Has workers that start meanwhile hold a lock, too."""
+    """Has workers that start meanwhile hold a lock, too.
+
+    Args:
+        descriptor: That of the open lock file, which workers inherit.
+    """
     _HELD.append(descriptor)
     try:
         yield

@@ -170,6 +170,10 @@ class WorkerPool:
 
         `coming` workers of each placement will be asked for, one after the other. As many of them
         as may be alive are started at once, which takes less time, and before anything is measured.
+
+        Args:
+            points: Their workers are ended; points of one placement share theirs.
+            coming: How many workers of each placement will follow.
         """
         keys = {self._key(point) for point in points}
         _end([self._groups.pop(key) for key in keys if key in self._groups])

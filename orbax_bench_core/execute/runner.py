@@ -34,7 +34,15 @@ _DRILLED: Final = -1
 
 @contextlib.contextmanager
 def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -> Iterator[Runner]:
-    """Makes the environments that a session needs, and a runner whose workers end with it."""
+    """Makes the environments that a session needs, and a runner whose workers end with it.
+
+    Args:
+        session: The measurement.
+        meanwhile: Called once, while the first workers start, for work that needs no worker.
+
+    Raises:
+        CannotRecord: At the end, a record that was written before is gone.
+    """
     unmade = session.settings.host.make_environments(
         environments(session.entries),
         folder=sweep.suite_folder(session.suite.source.file),
@@ -146,7 +154,16 @@ class Runner:
 
     @contextlib.contextmanager
     def lives(self, pair: sweep.Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:
-        """Has each of some slots of a block measured by workers of its own, which end with it."""
+        """Has each of some slots of a block measured by workers of its own, which end with it.
+
+        Args:
+            pair: The pair.
+            arms: The arm of each slot that is still to be measured.
+
+        Yields:
+            Whether the workers of all slots are alive at once. Otherwise, each is to be ended
+            before the next begins.
+        """
         if self._drills:
             yield False  # every repeat has processes of its own
             return

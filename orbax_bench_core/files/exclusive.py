@@ -39,6 +39,9 @@ def create_exclusively(path: epath.Path, data: bytes) -> bool:
 
     Returns:
         Whether it was created; false if there is a file already.
+
+    Raises:
+        OSError: It cannot be written; then nobody knows of it.
     """
     if _remote(path):
         return _upload(path, data, generation=0)
@@ -64,6 +67,9 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
     Returns:
         Whether it was replaced; false if the file has other content, or none, by now.
+
+    Raises:
+        OSError: It cannot be written, or another process has held the folder's lock for 30 s.
     """
     if _remote(path):
         found = _download(path)
@@ -82,7 +88,12 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
 
 def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None:
-    """Returns the content of a file, or None if there is no such file."""
+    """Returns the content of a file, or None if there is no such file.
+
+    Raises:
+        OSError: It is there and cannot be read, is larger than `most` bytes, or is a link to
+            nothing: only "not found" means missing.
+    """
     if _remote(path):
         bucket, name = _bucket_and_name(path)
         try:
@@ -110,7 +121,11 @@ def is_there(path: epath.Path) -> bool:
 
 
 def names_in(folder: epath.Path | str) -> list[str]:
-    """Returns the names in a folder, sorted; none when there is no such folder."""
+    """Returns the names in a folder, sorted; none when there is no such folder.
+
+    Raises:
+        OSError: The folder cannot be listed, or is a file or a link to nothing.
+    """
     if not _remote(folder):
         try:
             return sorted(os.listdir(folder))

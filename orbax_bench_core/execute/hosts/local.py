@@ -249,7 +249,10 @@ class LocalWorker:
         return redacted("\n".join(printed[-lines:]))
 
     def stacks(self) -> str:
-        """Has the worker print where each of its threads stands, and returns its last lines."""
+        """Has the worker print where each of its threads stands, and returns its last lines.
+
+        A worker that is stopped cannot answer, so that of it the stacks in the kernel are returned.
+        """
         if self.signs().stopped:
             return kernel_stacks(self._process.pid)
         before = self._log_file.stat().st_size
