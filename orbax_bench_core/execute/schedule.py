@@ -53,7 +53,7 @@ def run_points(session: Session, meanwhile: Callable[[], object] | None = None) 
 
     Args:
         session: What to measure, and where.
-        meanwhile: Called between repeats, such as by a heartbeat.
+        meanwhile: Called once, while the first workers start.
 
     Raises:
         CommonFailure: The first points failed for one reason, and the session gives up on that.
