@@ -34,7 +34,14 @@ workers, and is to name the one that failed long before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs tasks, one JSON object a line of standard input, and leaves their records."""
+    """Runs tasks, one JSON object a line of standard input, and leaves their records.
+
+    Args:
+        arguments: Those of the command line; None takes the ones of this process.
+
+    Returns:
+        1 if a repeat failed, 0 if none did, and another code if the orchestrator is gone already.
+    """
     faulthandler.register(protocol.STACKS_SIGNAL)
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
     parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")
@@ -102,7 +109,11 @@ class Worker:
         )
 
     def perform(self, task: protocol.Task) -> Status:
-        """Runs one repeat, writes its record, and returns how it ended."""
+        """Runs one repeat, writes its record, and returns how it ended.
+
+        A worker whose lease is lost, or whose orchestrator is gone, ends here and leaves no record.
+        Where the record cannot be written, the orchestrator is told so, for which it ends the run.
+        """
         from orbax_bench_core.worker.repeat import run_repeat
 
         try:
@@ -169,7 +180,14 @@ _SET_PARENT_DEATH_SIGNAL: Final = 1
 
 
 def die_with_parent(parent: int) -> bool:
-    """Has the kernel kill this process when the one that started it ends, however it ends."""
+    """Has the kernel kill this process when the one that started it ends, however it ends.
+
+    Args:
+        parent: Process id of the one that started this.
+
+    Returns:
+        Whether it still lives: it may have ended before the kernel was asked.
+    """
     # The signal is SIGKILL, for a process that is stopped sees no other. It is sent when the thread
     # that started this process ends, which for an orchestrator is the one that measures.
     import ctypes
