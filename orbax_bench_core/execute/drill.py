@@ -105,6 +105,7 @@ class Kill:
             kill = victim.kill
             if self.kills == "host" and isinstance(victim, RemoteWorker):
                 kill = victim.kill_host
+            # A kill waits until its process is gone, and all are to be killed at one moment.
             threading.Thread(target=kill, name="kill", daemon=True).start()
         notice_s = peers_s = None
         for host, line in _lines(inbox, _NOTICED_S):

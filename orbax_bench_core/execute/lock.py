@@ -60,6 +60,9 @@ def measuring_lock(
                     told = True
                 time.sleep(_POLL_S)
         if run:
+            # A lock of the open file, which workers inherit: one of the process would end with it,
+            # or when it closes any descriptor of the file. To read, for another user's file is not
+            # open for writing.
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _mark(fcntl.F_RDLCK, run))
         if ours:
             os.ftruncate(descriptor, 0)

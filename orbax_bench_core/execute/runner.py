@@ -123,6 +123,7 @@ class Runner:
             try:
                 attempt = self._attempt(turn, self._tasks(turn, repeat, errors))
             except OSError:
+                # That the directory is gone explains the error better than the error itself.
                 check_there(self._run)
                 raise
             check_there(self._run)
@@ -279,6 +280,8 @@ class Runner:
         # What is measured is never traced: it would be slower, and count.
         if turn.measured.id not in group.warm_points:
             warmups = self._info.execution.warmups
+            # A life is a new process, whose first operation pays for compilation: it is never
+            # measured.
             for _ in range(warmups if turn.life is None else max(1, warmups)):
                 self._make_warm_up(group, turn)
             group.warm_points.add(turn.measured.id)

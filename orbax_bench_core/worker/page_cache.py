@@ -166,6 +166,7 @@ class PageCacheConditioner:
         else:
             fill(directory)
         self._await_all_hosts()
+        # No host looks before all have dropped or read the pages, or loads before all have looked.
         share = resident_share(directory)
         if share is not None:
             metric = RESIDENT_SHARE

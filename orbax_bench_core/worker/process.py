@@ -121,12 +121,15 @@ class Worker:
             record = run_repeat(
                 task, self._setup, self._states, self._provenance, self._id, self._emit_measured
             )
+            # Again: writing a record into a run directory that is gone by now would create it.
             self._run.check_there()
         except RunDirectoryGone as gone:
             self._emit(Unrecorded(reason=str(gone)))
             return "failed"
         _log.info("%s", metric_report(record))
+        # A point that cannot run here is recorded once, by the orchestrator, as its repeat.
         if not (task.warmup and record.status == "skipped"):
+            # Its orchestrator is gone: the same command, run again, measures this repeat again.
             if self._abandoned and self._setup.parent is not None:
                 leave()
             try:

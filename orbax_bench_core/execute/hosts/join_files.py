@@ -208,6 +208,8 @@ def _write_private(path: AnyPath, data: bytes) -> None:
     if "://" in str(path):
         path.write_bytes(data)  # anyone who may read the bucket may join
         return
+    # Private before it has content, and put in place as a whole: no other user can read it, and no
+    # host half of it.
     new = Path(f"{os.fspath(path)}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

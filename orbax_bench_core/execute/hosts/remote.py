@@ -135,6 +135,7 @@ class RemoteHost:
                 python=python,
                 log=log.name,
             )
+            # Contact may have been lost before `_lose` could tell this worker of it.
             if self.lost:
                 worker.lose(self.lost)
             workers.append(worker)
