@@ -159,6 +159,8 @@ def held(
     path = _take(root, lease, say)
     beating = _Heart(path, lease)
     try:
+        # The counter rises already: the next step may wait for a minute, in which a newcomer must
+        # not take this lease for one that nobody holds.
         _refuse_others(root, lease, say)
         _clean(root, owner, path)
         yield Fence(owner, lease.token)
@@ -297,6 +299,8 @@ def _await_end(
         lease = kept.lease
         if lease is not None and (lease.ended or lease.provably_gone):
             return
+        # Only a change that is seen here proves life: clocks of machines differ, so no time that
+        # another machine has written is compared with one of this machine.
         if kept.data != before.data or kept.epoch != before.epoch:
             if not patient:
                 raise UserError(_refusal(root, owner, lease))

@@ -49,6 +49,8 @@ def create_exclusively(path: epath.Path, data: bytes) -> bool:
     target.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(target, data) as temporary:
         try:
+            # `rename` would replace a file that another process has made meanwhile; `link` fails
+            # then.
             os.link(temporary, target)
         except FileExistsError:
             return False
@@ -77,6 +79,7 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
             return False
         return _upload(path, data, generation=found[1])
     target = Path(path)
+    # No system call replaces a file only if it has the content that was read.
     with _locked(target.parent), _temporary(target, data) as temporary:
         try:
             if read_at_most(target) != before:
@@ -164,6 +167,8 @@ def _temporary(target: Path, data: bytes) -> Iterator[Path]:
     try:
         with temporary.open("wb") as file:
             file.write(data)
+            # On the disk before it has its name: after a power cut a name must not lead to an empty
+            # file.
             sync(file)
         yield temporary
     finally:
@@ -203,6 +208,7 @@ def _lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
+        # Without locks the content is still compared, but two swaps at one moment may both succeed.
         if error.errno not in _NO_LOCKS:
             raise
     return True
