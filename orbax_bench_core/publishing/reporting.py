@@ -233,7 +233,11 @@ def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> 
 
 
 def write_answer(root: files.AnyPath, answer: Answer[Found], found: Found) -> files.AnyPath:
-    """Writes an answer as data, as Markdown and as a page, and returns the page."""
+    """Writes an answer as data, as Markdown and as a page, and returns the page.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
     files.write_atomically(root / answer.file, found.model_dump_json(indent=1).encode())
     return _write_pages(root, answer.name, answer.parts.document(found, str(root)))
 
