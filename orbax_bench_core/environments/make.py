@@ -143,6 +143,7 @@ class _Maker:
             folder=self.folder,
         )
         _, versions = check(interpreter)
+        # Last of all: an environment without this file is made again from the beginning.
         unfinished = home / f"{_READY}.tmp"
         unfinished.write_text(json.dumps({"versions": versions}, indent=1))
         unfinished.replace(home / _READY)

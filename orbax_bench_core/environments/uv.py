@@ -48,7 +48,7 @@ def run_uv(*arguments: str, folder: Path, text: str = "") -> str:
 
 
 def find_uv() -> str:
-    """Returns the path of uv: that which is installed beside this package, or the one on PATH.
+    """Returns the path of uv: the one installed next to this package, or the one on PATH.
 
     Raises:
         EnvironmentFailed: There is none.

@@ -48,6 +48,7 @@ def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -
         folder=sweep.suite_folder(session.suite.source.file),
         say=session.say,
     )
+    # Arms with other needs have workers of their own at the same time, which share a GPU.
     share = any(
         len({sweep.placement(point) for point in sweep.sides(entry).values()}) > 1
         for entry in session.entries
@@ -215,6 +216,7 @@ class Runner:
         """Returns the seal of the record of a host that passed in a repeat that did not."""
         if earlier is None or host not in earlier.records or not earlier.records[host].finished:
             return ""
+        # All hosts make the retry, so that the final record of this one has to give way to another.
         return self._run.seal(turn.point, turn.repeat, host=host)
 
     def _attempt(self, turn: RepeatKey, tasks: list[Task]) -> RepeatAttempt:

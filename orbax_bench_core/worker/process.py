@@ -34,14 +34,7 @@ workers, and is to name the one that failed long before that."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs tasks, one JSON object a line of standard input, and leaves their records.
-
-    Args:
-        arguments: Those of the command line; None takes the ones of this process.
-
-    Returns:
-        1 if a repeat failed, 0 if none did, and another code if the orchestrator is gone already.
-    """
+    """Runs tasks, one JSON object a line of standard input, and leaves their records."""
     faulthandler.register(protocol.STACKS_SIGNAL)
     parser = argparse.ArgumentParser(prog="orbax_bench_core.worker", description=main.__doc__)
     parser.add_argument("--setup", required=True, help="a WorkerSetup as JSON")

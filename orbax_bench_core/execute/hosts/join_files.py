@@ -112,6 +112,7 @@ class JoinFiles:
             if suite_archive is not None:
                 _write_private(self._folder / _ARCHIVE_FILE, suite_archive)
             (self._folder / _PLACE_FILE).write_text(place)
+            # The token comes last: a host that finds it finds the other files as well.
             if token is None:
                 _write_private(self._folder / _TOKEN_FILE, secret.encode())
         except OSError as error:
