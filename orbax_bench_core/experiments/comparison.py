@@ -202,7 +202,7 @@ class Comparison(Experiment):
         return Conclusion(outcome=verdicts.outcome, verdicts=verdicts)
 
     def told(self, document: pages.Document, run: RunDirectory) -> pages.Document:  # noqa: ARG002
-        """Returns what is shown of the verdicts of a run."""
+        """Returns the document to show of the verdicts of a run; a subclass adds to it."""
         return document
 
 

@@ -178,7 +178,7 @@ def _publish_tables(
 
 
 def _answers(run: RunDirectory) -> dict[str, pages.Document]:
-    """Returns what a report shows of the answers of a run, by name: the choice of options first."""
+    """Returns the documents of the answers of a run, by name: the choice of options first."""
     found, names = dict[str, pages.Document](), set(files.names_in(run.root))
     for each in sorted(answers.ANSWERS, key=lambda each: not each.in_report):
         if each.linked and each.file in names and (said := each.read(run)) is not None:

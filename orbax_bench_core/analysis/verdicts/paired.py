@@ -46,7 +46,7 @@ def evidence_of(
         pair: The pair.
         repeats: All that is recorded of it.
         info: The run, whose rules and looks apply.
-        switching: What it cost that the arms took turns, for people; empty where they did not.
+        switching: What it cost that the arms took turns, for people; empty if they did not.
     """
     from orbax_bench_core.gate import judge
 
