@@ -159,6 +159,8 @@ def held(
     path = _take(root, lease, say)
     beating = _Heart(path, lease)
     try:
+        # The counter rises already: the next step may wait for a minute, in which a newcomer must
+        # not take this lease for one that nobody holds.
         _refuse_others(root, lease, say)
         _clean(root, owner, path)
         yield Fence(owner, lease.token)
@@ -172,6 +174,15 @@ def turn(root: AnyPath, owner: str, *, command: str, say: Callable[[str], None])
 
     A holder that was killed where its process cannot be seen, as in another container, is waited
     for until its counter has stood still for `PACE.stale_s`.
+
+    Args:
+        root: The run directory.
+        owner: Name of what is held.
+        command: What holds it, for the message to those who wait.
+        say: Takes a line for people, once, while this waits.
+
+    Raises:
+        OSError: The directory cannot be written to.
     """
     lease = _new(owner, command)
     files.refuse_links(root / FOLDER, root)
@@ -288,6 +299,8 @@ def _await_end(
         lease = kept.lease
         if lease is not None and (lease.ended or lease.provably_gone):
             return
+        # Only a change that is seen here proves life: clocks of machines differ, so no time that
+        # another machine has written is compared with one of this machine.
         if kept.data != before.data or kept.epoch != before.epoch:
             if not patient:
                 raise UserError(_refusal(root, owner, lease))

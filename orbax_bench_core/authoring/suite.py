@@ -20,10 +20,10 @@ from orbax_bench_core.records import Run
 class TestSuite:
     """Benchmarks with their options, checkpoints and meshes, which are run as a suite file is.
 
-        TestSuite("mine", [MyBenchmark(options=MyOptions(use_ocdbt=[True, False]))], "out").run()
-
     Workers import the classes, so that each lies in a module that can be imported. A script that
     has them itself runs the suite below `if __name__ == "__main__":`.
+
+        TestSuite("mine", [MyBenchmark(options=MyOptions(use_ocdbt=[True, False]))], "out").run()
 
     Attributes:
         name: Name of the suite.

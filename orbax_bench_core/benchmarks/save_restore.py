@@ -83,7 +83,15 @@ def measure_save(
     *,
     meanwhile: contextlib.AbstractContextManager[object] | None = None,
 ) -> None:
-    """Saves once with Orbax, and measures it as `measure_parts` does."""
+    """Saves once with Orbax, and measures it as `measure_parts` does.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        path: Folder of the checkpoint.
+        tree: What is saved.
+        meanwhile: Context that is open during the background part, such as training.
+    """
     from orbax_bench_core.state import orbax_api
 
     save, save_async = orbax_api.save, orbax_api.save_async

@@ -94,7 +94,15 @@ def open_two_tier_manager(
     directories: tuple[epath.Path, epath.Path],
     options: Any,
 ) -> contextlib.closing[Any]:
-    """Opens a manager of two tiers, to be closed whatever happens; measures how long that takes."""
+    """Opens a manager of two tiers, to be closed whatever happens; measures how long that takes.
+
+    Args:
+        metrics: Takes the samples of `create_checkpoint_manager`.
+        context: The repeat.
+        kind: The class of the manager.
+        directories: The local folder, and the one on shared storage.
+        options: Options of the manager.
+    """
     with metrics.measure("create_checkpoint_manager"):
         manager = kind(
             local_directory=directories[0],

@@ -37,7 +37,15 @@ class RunEnding(ResultModel):
 
     @classmethod
     def of(cls, state: State, reasons: tuple[str, ...], directory: str, page: bytes = b"") -> Self:
-        """Returns an ending with as many reasons, as long, as a log and an artifact take."""
+        """Returns an ending with as many reasons, as long, as a log and an artifact take.
+
+        Args:
+            state: State of the run.
+            reasons: Why it is in that state, the most important first. Only the first are kept,
+                each cut, and a last line counts the others.
+            directory: The run directory.
+            page: The report as HTML; one that stays too large when zipped is left out.
+        """
         shown = [reason[:_MOST_CHARACTERS] for reason in reasons[:_MOST_REASONS]]
         if len(reasons) > len(shown):
             shown.append(f"and {len(reasons) - len(shown)} more")

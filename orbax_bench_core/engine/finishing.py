@@ -238,6 +238,7 @@ def finish(
         for name, content in contents.items():
             metadata = lineage.artifact_metadata(name) | told.metadata
             named[name] = StepOutput(metadata=metadata, content=content)
+    # Again, now with the page: of several endings in a log the last one counts.
     print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     return Outputs(value=state, named=named)
 

@@ -86,7 +86,12 @@ def compare_baseline(
 
 
 def ratios(found: VerdictReport) -> Iterator[tuple[str, float]]:
-    """Yields candidate over baseline, by point and operation."""
+    """Yields candidate over baseline, by point and operation.
+
+    Yields:
+        The name of a metric, `<point> <id> <operation> ratio`, and its ratio; above 1 the candidate
+        is slower. Operations without a ratio are left out.
+    """
     for point in found.points:
         for operation in point.operations:
             if operation.verdict.ratio is not None:

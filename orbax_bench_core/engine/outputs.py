@@ -33,7 +33,14 @@ class StepOutput:
     def of_run(
         cls, run: RunDirectory, name: str, kind: str, *, more: Mapping[str, str] | None = None
     ) -> Self:
-        """Returns the output that is a file of a run directory."""
+        """Returns the output that is a file of a run directory.
+
+        Args:
+            run: The run directory.
+            name: Path of the file in it.
+            kind: What the artifact holds, by which engines find it.
+            more: Further metadata; they replace what is known by the same key.
+        """
         metadata = output_metadata(run, name, kind) | dict(more or {})
         return cls(metadata=metadata, place=str(run.root / name), copied=True)
 
@@ -46,7 +53,17 @@ class StepOutput:
         *,
         more: Mapping[str, str] | None = None,
     ) -> Self:
-        """Returns the output that is a file; `more` of what is known of it, such as its `path`."""
+        """Returns the output that is a file; `more` of what is known of it, such as its `path`.
+
+        Args:
+            kind: What the artifact holds, by which engines find it.
+            place: The file, local or in a bucket; it must exist, for its digest is taken.
+            run: The run that it belongs to, if any.
+            more: Further metadata; they replace what is known by the same key.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
         known = artifact_metadata(kind, run, digest=file_digest(place), path=place)
         return cls(metadata=known | dict(more or {}), place=place, copied=True)
 
@@ -59,7 +76,18 @@ class Outputs(Generic[Value]):
     named: Mapping[str, StepOutput] = dataclasses.field(default_factory=dict)
 
     def into(self, **artifacts: Any) -> Value:
-        """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata."""
+        """Hands the outputs over as artifacts of Kubeflow: content, pointer and metadata.
+
+        Args:
+            **artifacts: An artifact of Kubeflow by the name of each output; each must be given.
+
+        Returns:
+            The value of the step.
+
+        Raises:
+            KeyError: An output has no artifact of its name.
+            OSError: A file cannot be copied.
+        """
         for name, output in self.named.items():
             artifact = artifacts[name]
             artifact.metadata.update(output.metadata)
@@ -88,6 +116,12 @@ def write_answer(
     """Writes an answer to files, and returns each as an output.
 
     `places` are those of its data, of its Markdown and of its page; one that is empty is left out.
+
+    Returns:
+        The outputs `answer`, `summary` and `report`, without those whose place is empty.
+
+    Raises:
+        UserError: A file cannot be written.
     """
     as_markdown, as_page = pages.to_markdown(document), pages.to_html(document)
     as_json = (

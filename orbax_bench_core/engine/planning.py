@@ -102,7 +102,12 @@ def plan(
 
 
 def check_modules(suite: Suite) -> None:
-    """Refuses what the image of this step cannot measure, unless environments are made for it."""
+    """Refuses what the image of this step cannot measure, unless environments are made for it.
+
+    Raises:
+        UserError: A benchmark or checkpoint needs a module that is not installed here, and the
+            suite has no environments. It names each of them.
+    """
     needs = [
         (entry.generator, module)
         for entry in suite.benchmarks
@@ -151,7 +156,11 @@ def batches(
 
 
 def points_in(text: str) -> list[str]:
-    """Returns the points that a text names: ids, a point as JSON, or a JSON list of such texts."""
+    """Returns the points that a text names: ids, a point as JSON, or a JSON list of such texts.
+
+    Raises:
+        UserError: It begins with `[` and is no JSON list.
+    """
     text = text.strip()
     if not text.startswith("["):
         return [text] if text.startswith("{") else text.split()
@@ -182,7 +191,19 @@ def _bytes(point: SweepPoint) -> int:
 
 
 def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
-    """Returns the checkpoint that a suite loads, made first when it is missing."""
+    """Returns the checkpoint that a suite loads, made first when it is missing.
+
+    Args:
+        suite_text: The suite as YAML.
+        fixture_text: A suite as YAML whose first checkpoint is made; empty for none.
+
+    Returns:
+        The first path that the suite loads, or None if it loads none.
+
+    Raises:
+        UserError: The checkpoint is missing and there is no fixture, more than one is missing,
+            several hosts run this step, or the fixture cannot be made.
+    """
     configs = parse_suite(suite_text).suite.checkpoint_configs
     paths = list(dict.fromkeys(config.path for config in configs if config.path is not None))
     missing = [path for path in paths if not place(path).exists()]
@@ -198,7 +219,16 @@ def ensure_checkpoint(suite_text: str, fixture_text: str) -> str | None:
 
 
 def make_fixture(fixture_text: str, path: str) -> None:
-    """Generates the first checkpoint of a suite on its first mesh, and saves it."""
+    """Generates the first checkpoint of a suite on its first mesh, and saves it.
+
+    Args:
+        fixture_text: A suite as YAML.
+        path: The folder that is made, local or in a bucket.
+
+    Raises:
+        UserError: The fixture has nothing to generate from, or its process has failed; the message
+            ends with the last line of its error.
+    """
     loaded = parse_suite(fixture_text, "fixture")
     first = loaded.suite.checkpoint_configs[0]
     if first.spec is None and first.model is None:

@@ -93,7 +93,24 @@ def run_batch(
     lock: bool = True,
     host_wait_s: float = execute.HOST_WAIT_S,
 ) -> BatchOutcome:
-    """Measures some entries of a run that `plan` has begun, and prints what happens."""
+    """Measures some entries of a run that `plan` has begun, and prints what happens.
+
+    Args:
+        points: Ids of the entries, or the entries as JSON.
+        output_directory: The run directory that `plan` has begun.
+        settings: How and where workers run.
+        limits: Whether the limits of machine and storage are measured, too.
+        strict: Whether a failed repeat fails the step, rather than being recorded alone.
+        lock: Whether the measuring lock of the machine is held meanwhile.
+        host_wait_s: Seconds that process 0 waits for the other hosts to join.
+
+    Returns:
+        What is recorded of the points, including what earlier attempts at this step had measured.
+
+    Raises:
+        PointFailed: A host is missing, process 0 has failed, or with `strict` a repeat has.
+        UserError: The run has no such points, or another command measures them.
+    """
     # Where a launcher has started the same step on several hosts, all of them measure together, and
     # each returns the same: process 0 orchestrates, the others serve it and read what it has
     # written.

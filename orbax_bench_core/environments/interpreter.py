@@ -40,7 +40,12 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def only_process(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lock of one environment; the kernel drops it when its holder ends, however."""
+    """Holds the lock of one environment; the kernel drops it when its holder ends, however.
+
+    Args:
+        folder: That of the environment; the lock is a file next to it.
+        waiting: Called once if another process holds it.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("ab") as lock:
         try:
@@ -110,7 +115,15 @@ class Interpreter:
 
 
 def find_executable(given: str, folder: Path) -> Path:
-    """Returns the path of an interpreter that a suite names."""
+    """Returns the path of an interpreter that a suite names.
+
+    Args:
+        given: A name on `PATH`, the path of a Python, or the folder of a virtual environment.
+        folder: The folder of the suite, by which relative paths go.
+
+    Raises:
+        EnvironmentFailed: There is no such program.
+    """
     if "/" not in given and not given.startswith("~"):
         found = shutil.which(given)
         if found is None:
@@ -147,7 +160,15 @@ def worker_variables(cache: Path, folder: Path | None) -> dict[str, str]:
 
 
 def check(interpreter: Interpreter) -> tuple[str, dict[str, str]]:
-    """Checks, in a process of its own, that an interpreter can run a worker."""
+    """Checks, in a process of its own, that an interpreter can run a worker.
+
+    Returns:
+        The path of its executable as it says itself, and its versions by distribution.
+
+    Raises:
+        EnvironmentFailed: It cannot be started, is too old, or lacks or cannot import what a worker
+            needs; the message says what to install.
+    """
     found = _probe(interpreter)
     executable, versions = shlex.quote(interpreter.executable), found["versions"]
     if tuple(found["python"]) < OLDEST_PYTHON:

@@ -77,7 +77,10 @@ def make_environments(
 
 
 def is_made(config: EnvironmentConfig, *, folder: Path) -> bool:
-    """Returns whether an environment exists already, so that nothing has to be installed."""
+    """Returns whether an environment exists already, so that nothing has to be installed.
+
+    Requirements that cannot be read count as not made; making them says what is wrong.
+    """
     try:
         requirements = [read_requirement(text, folder.absolute()) for text in config.requirements]
     except EnvironmentFailed:
@@ -140,6 +143,7 @@ class _Maker:
             folder=self.folder,
         )
         _, versions = check(interpreter)
+        # Last of all: an environment without this file is made again from the beginning.
         unfinished = home / f"{_READY}.tmp"
         unfinished.write_text(json.dumps({"versions": versions}, indent=1))
         unfinished.replace(home / _READY)
@@ -172,7 +176,20 @@ class Requirement:
 
 
 def read_requirement(given: str, folder: Path) -> Requirement:
-    """Reads one requirement of a suite file."""
+    """Reads one requirement of a suite file.
+
+    Args:
+        given: A requirement as pip reads it, or a path of a wheel, archive or folder.
+        folder: The folder of the suite, by which relative paths go.
+
+    Returns:
+        The requirement; of a path its content has the digest, so that a changed file makes another
+        environment.
+
+    Raises:
+        EnvironmentFailed: It is an option of pip, or a path at which there is neither file nor
+            folder.
+    """
     given = given.strip()
     if given.startswith("-"):
         raise EnvironmentFailed(
@@ -231,7 +248,12 @@ def _sources(root: Path) -> Iterator[Path]:
 
 
 def key(requirements: Sequence[Requirement]) -> str:
-    """Returns a digest of an environment's content, the same for the same requirements."""
+    """Returns a digest of an environment's content, the same for the same requirements.
+
+    Returns:
+        16 hex digits of a SHA-256 of all that decides what is installed: the requirements with
+        digests of local files, what a worker needs, the versions here, and the Python.
+    """
     content = {
         "schema": _SCHEMA,
         "requirements": [requirement.content for requirement in requirements],

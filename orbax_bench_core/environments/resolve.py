@@ -96,7 +96,11 @@ def _compile(home: Path, wanted: Sequence[str], folder: Path) -> None:
 
 
 def refuse_release(orbax: str) -> None:
-    """Refuses a release of Orbax without the v1 API: nothing in it can be measured."""
+    """Refuses a release of Orbax without the v1 API: nothing in it can be measured.
+
+    Raises:
+        EnvironmentFailed: It is older than the first release with that API.
+    """
     from packaging.version import Version
 
     if Version(orbax) < Version(supported.OLDEST_ORBAX):

@@ -21,7 +21,17 @@ _LONGEST = 1000
 
 
 def run_uv(*arguments: str, folder: Path, text: str = "") -> str:
-    """Runs uv and returns what it printed."""
+    """Runs uv and returns what it printed.
+
+    Args:
+        *arguments: Words after `uv`.
+        folder: Where it runs.
+        text: Its standard input.
+
+    Raises:
+        EnvironmentFailed: It failed, or uv is not installed; the message is its last error in one
+            line.
+    """
     process = subprocess.run(
         [find_uv(), "--quiet", "--no-progress", "--color", "never", *arguments],
         input=text,
@@ -38,7 +48,11 @@ def run_uv(*arguments: str, folder: Path, text: str = "") -> str:
 
 
 def find_uv() -> str:
-    """Returns the path of uv: that which is installed beside this package, or the one on PATH."""
+    """Returns the path of uv: the one installed next to this package, or the one on PATH.
+
+    Raises:
+        EnvironmentFailed: There is none.
+    """
     try:
         import uv
 

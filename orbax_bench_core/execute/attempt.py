@@ -71,7 +71,11 @@ class RepeatAttempt:
         self._record(warm_up.errors(len(self.tasks)), skipped=warm_up.skipped)
 
     def record_failure(self, failure: HostFailed) -> None:
-        """Records that a host failed, and how the others were ended for that."""
+        """Records that a host failed, and how the others were ended for that.
+
+        Raises:
+            CannotRecord: The run directory takes no records any more.
+        """
         own = records.ErrorInfo(type=failure.kind, message=failure.message, traceback=failure.tail)
         peer = peer_failed(failure.host, failure.message)
         # What is known of a host itself outranks that it was ended for another.
@@ -80,7 +84,13 @@ class RepeatAttempt:
         self._record(self.errors)
 
     def record_late_hosts(self) -> None:
-        """Records the hosts that had not ended when another one failed."""
+        """Records the hosts that had not ended when another one failed.
+
+        Nothing is recorded where every host has ended, or none of them failed by itself.
+
+        Raises:
+            CannotRecord: The run directory takes no records any more.
+        """
         late = set(range(len(self.tasks))) - self.ended.keys()
         first = next((host for host, done in self.ended.items() if done.status == "failed"), None)
         if late and first is not None:
@@ -110,7 +120,11 @@ class RepeatAttempt:
 
 
 def check_there(run: records.RunDirectory) -> None:
-    """Checks that a run directory can still take records."""
+    """Checks that a run directory can still take records.
+
+    Raises:
+        CannotRecord: It was renamed or deleted, or its storage does not answer.
+    """
     try:
         run.check_there()
     except OSError as failure:
@@ -127,7 +141,15 @@ def peer_failed(host: int, reason: str) -> records.ErrorInfo:
 def attempts_so_far(
     earlier: records.Repeat, errors: Mapping[int, records.ErrorInfo]
 ) -> Mapping[int, tuple[records.Attempt, ...]]:
-    """Returns the failed attempts of each host before a repeat is tried again."""
+    """Returns the failed attempts of each host before a repeat is tried again.
+
+    Args:
+        earlier: The repeat as it was recorded last.
+        errors: Errors of hosts that a failure has ended, by host, where their records have none.
+
+    Returns:
+        All failed attempts by host, the oldest first, for the record of the next one.
+    """
     # A host that passed, and is to measure again because another one failed, has attempts too.
     failed = {host: record.error for host, record in earlier.records.items() if record.error}
     # The host that failed by itself, if any did: the others were ended for it.
@@ -154,7 +176,11 @@ class WarmUpEnded(Exception):
         return self._done.status == "skipped"
 
     def errors(self, num_hosts: int) -> dict[int, records.ErrorInfo]:
-        """Returns the measurement to record for each host."""
+        """Returns the error to record for each host.
+
+        A point that cannot run here is skipped on all hosts for one reason. Of a failure, hosts
+        that ended for the same reason have it as their own; the others were ended for it.
+        """
         own = self._done.error or records.ErrorInfo(type="Unknown", message="no reason was given")
         if not self.skipped and not self._done.unmet:
             own = own.model_copy(update={"message": f"in a warm-up: {own.message}"})

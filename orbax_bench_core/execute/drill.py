@@ -39,7 +39,15 @@ class Kill:
 
     @classmethod
     def of(cls, point: SweepPoint, seed: str) -> Self:
-        """Draws the step of one repeat, evenly over an interval between two saves."""
+        """Draws the step of one repeat, evenly over an interval between two saves.
+
+        Args:
+            point: The point; its options name the save interval in steps, and what is killed.
+            seed: The same seed gives the same step, so that both arms of a block are killed alike.
+
+        Raises:
+            UserError: The benchmark lacks an option that a drill needs.
+        """
         options = point.options
         try:
             interval = int(options["save_interval_steps"])
@@ -97,6 +105,7 @@ class Kill:
             kill = victim.kill
             if self.kills == "host" and isinstance(victim, RemoteWorker):
                 kill = victim.kill_host
+            # A kill waits until its process is gone, and all are to be killed at one moment.
             threading.Thread(target=kill, name="kill", daemon=True).start()
         notice_s = peers_s = None
         for host, line in _lines(inbox, _NOTICED_S):

@@ -46,7 +46,12 @@ class WorkerGroup:
         ]
 
     def await_ready(self) -> None:
-        """Waits until all are ready."""
+        """Waits until all are ready.
+
+        Raises:
+            HostFailed: A worker has ended, or is not ready in time; all of the group are then
+                stopped.
+        """
         try:
             answers = self._wait(self._timeout_s).keep()
         except BaseException:

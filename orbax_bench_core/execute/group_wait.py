@@ -122,6 +122,8 @@ class GroupWait:
                 # Something that it has started still holds the pipe of its events open.
                 self._dead(host)
             elif judgement.liveness is Liveness.FROZEN and lasting >= self._patience.frozen_s:
+                # It will say nothing more, and in `frozen_s` its peers have had longer than
+                # `settle_s`.
                 self._trouble(host, settle_s=0.0)
 
     def _dead(self, host: int) -> None:

@@ -82,7 +82,12 @@ class Pulse:
         return self.signs.stopped and self.judgement().liveness is Liveness.UNKNOWN
 
     def observe(self, at: float, signs: Signs) -> None:
-        """Takes the signs of one look."""
+        """Takes the signs of one look.
+
+        Args:
+            at: When they were taken, in seconds of a monotonic clock.
+            signs: What was seen then; a sign that cannot be read is unknown.
+        """
         last_at, last = self._last or (at, None)
         if last is None or at - last_at > self._patience.gap_s:
             self._stopped_at = self._asleep_at = self._gone_at = None

@@ -60,6 +60,9 @@ def measuring_lock(
                     told = True
                 time.sleep(_POLL_S)
         if run:
+            # A lock of the open file, which workers inherit: one of the process would end with it,
+            # or when it closes any descriptor of the file. To read, for another user's file is not
+            # open for writing.
             fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _mark(fcntl.F_RDLCK, run))
         if ours:
             os.ftruncate(descriptor, 0)
@@ -151,7 +154,11 @@ def held_locks() -> tuple[int, ...]:
 
 @contextlib.contextmanager
 def shared_with_workers(descriptor: int) -> Iterator[None]:
-    """Has workers that start meanwhile hold a lock, too."""
+    """Has workers that start meanwhile hold a lock, too.
+
+    Args:
+        descriptor: That of the open lock file, which workers inherit.
+    """
     _HELD.append(descriptor)
     try:
         yield

@@ -95,6 +95,8 @@ class WorkerPool:
         if key not in self._groups and self._next.get(key):
             self._groups[key] = self._next[key].pop()
         if key in self._groups:
+            # Moves to the end: `_make_room` takes from the front those that were used least
+            # recently.
             self._groups[key] = group = self._groups.pop(key)
             return group
         clock = time.monotonic()
@@ -118,6 +120,7 @@ class WorkerPool:
                 self._next.setdefault(key, []).append(each)
         if evicted:
             self.starts.append(time.monotonic() - clock)
+        # The key is asked for again: only a worker that is ready tells whether devices are fixed.
         self._groups[self._key(point)] = group
         return group
 
@@ -155,6 +158,7 @@ class WorkerPool:
             self._begin({slot: point}, timeout_s)
         found = self._lives[slot]
         if isinstance(found, HostFailed):
+            # So that a retry starts new workers, rather than meeting the same failure.
             del self._lives[slot]
             raise found
         return found
@@ -170,6 +174,10 @@ class WorkerPool:
 
         `coming` workers of each placement will be asked for, one after the other. As many of them
         as may be alive are started at once, which takes less time, and before anything is measured.
+
+        Args:
+            points: Their workers are ended; points of one placement share theirs.
+            coming: How many workers of each placement will follow.
         """
         keys = {self._key(point) for point in points}
         _end([self._groups.pop(key) for key in keys if key in self._groups])
@@ -231,6 +239,7 @@ class WorkerPool:
         room = self._limit() - len(self._lives) - groups
         following = list(itertools.chain(*self._next.values()))
         if len(self._groups) + len(following) > room:
+            # They go first: those in use have made their warm-ups, and these can start again.
             _end(following)
             self._next.clear()
         evicted = False
@@ -264,6 +273,7 @@ class WorkerPool:
             WorkerSetup(
                 root=self._root,
                 x64=x64,
+                # rounded up: each process has as many as the one that needs most
                 num_devices=-(-num_devices // processes),
                 process_id=process_id,
                 num_processes=processes,

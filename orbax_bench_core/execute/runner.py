@@ -34,12 +34,21 @@ _DRILLED: Final = -1
 
 @contextlib.contextmanager
 def runner_of(session: Session, meanwhile: Callable[[], object] | None = None) -> Iterator[Runner]:
-    """Makes the environments that a session needs, and a runner whose workers end with it."""
+    """Makes the environments that a session needs, and a runner whose workers end with it.
+
+    Args:
+        session: The measurement.
+        meanwhile: Called once, while the first workers start, for work that needs no worker.
+
+    Raises:
+        CannotRecord: At the end, a record that was written before is gone.
+    """
     unmade = session.settings.host.make_environments(
         environments(session.entries),
         folder=sweep.suite_folder(session.suite.source.file),
         say=session.say,
     )
+    # Arms with other needs have workers of their own at the same time, which share a GPU.
     share = any(
         len({sweep.placement(point) for point in sweep.sides(entry).values()}) > 1
         for entry in session.entries
@@ -115,6 +124,7 @@ class Runner:
             try:
                 attempt = self._attempt(turn, self._tasks(turn, repeat, errors))
             except OSError:
+                # That the directory is gone explains the error better than the error itself.
                 check_there(self._run)
                 raise
             check_there(self._run)
@@ -146,7 +156,16 @@ class Runner:
 
     @contextlib.contextmanager
     def lives(self, pair: sweep.Pair, arms: Mapping[int, Arm]) -> Iterator[bool]:
-        """Has each of some slots of a block measured by workers of its own, which end with it."""
+        """Has each of some slots of a block measured by workers of its own, which end with it.
+
+        Args:
+            pair: The pair.
+            arms: The arm of each slot that is still to be measured.
+
+        Yields:
+            Whether the workers of all slots are alive at once. Otherwise, each is to be ended
+            before the next begins.
+        """
         if self._drills:
             yield False  # every repeat has processes of its own
             return
@@ -197,6 +216,7 @@ class Runner:
         """Returns the seal of the record of a host that passed in a repeat that did not."""
         if earlier is None or host not in earlier.records or not earlier.records[host].finished:
             return ""
+        # All hosts make the retry, so that the final record of this one has to give way to another.
         return self._run.seal(turn.point, turn.repeat, host=host)
 
     def _attempt(self, turn: RepeatKey, tasks: list[Task]) -> RepeatAttempt:
@@ -262,6 +282,8 @@ class Runner:
         # What is measured is never traced: it would be slower, and count.
         if turn.measured.id not in group.warm_points:
             warmups = self._info.execution.warmups
+            # A life is a new process, whose first operation pays for compilation: it is never
+            # measured.
             for _ in range(warmups if turn.life is None else max(1, warmups)):
                 self._make_warm_up(group, turn)
             group.warm_points.add(turn.measured.id)

@@ -85,7 +85,11 @@ def serve(
     settings: RunSettings = DEFAULTS,
     part: str = "",
 ) -> int:
-    """Serves process 0 from another host until the run ends; see `on_hosts`."""
+    """Serves process 0 from another host until the run ends; see `on_hosts`.
+
+    Returns:
+        The exit code of process 0; 75 if contact with it was lost.
+    """
     run = _cluster_run(cluster, directory, suite, say, part)
     try:
         return Agent(run, token=given_token(os.environ), local=_local(settings)).run()

@@ -62,8 +62,19 @@ class PairJudged(Event):
 
 
 def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
-    """Runs blocks of both arms until each pair has a verdict or the last look is made."""
-    # After each look at a whole run, the verdicts so far are in `verdicts.json`.
+    """Runs blocks of both arms until each pair has a verdict or the last look is made.
+
+    Args:
+        session: The measurement; its entries are pairs.
+        lock: Whether the measuring lock of the machine is held meanwhile.
+
+    Returns:
+        The verdicts of the session's pairs, in their order. After each look at a whole run, those
+        so far are in `verdicts.json`, for who watches it.
+
+    Raises:
+        UserError: Another command measures here, or the machine cannot be locked.
+    """
     info, pairs = session.info, session.pairs
     found: dict[str, Evidence] = {}
     notes: list[str] = []
@@ -106,7 +117,11 @@ class Comparison(Experiment):
     _told: list[str] = dataclasses.field(default_factory=list, init=False)
 
     def check_place(self, directory: str) -> None:
-        """Refuses to go on where nothing is measured."""
+        """Refuses to go on where nothing is measured.
+
+        Raises:
+            UserError: `--more` was given, and the directory has no measured pair.
+        """
         if self.more is None:
             return
         run = RunDirectory(directory)
@@ -117,7 +132,11 @@ class Comparison(Experiment):
             )
 
     def prepared(self, session: Session) -> Session:
-        """Lets pairs without a verdict go on, if it is asked for."""
+        """Lets pairs without a verdict go on, if it is asked for.
+
+        Pairs that have a verdict, or whose next looks would not bring one, get no more operations;
+        lines of `announced` say which and why.
+        """
         if self.more is None:
             return session
         with session.owned():
@@ -137,7 +156,11 @@ class Comparison(Experiment):
         return dataclasses.replace(session, info=info)
 
     def announced(self, session: Session) -> Iterable[str]:
-        """Says what will be compared, and about how many minutes that takes."""
+        """Says what will be compared, and about how many minutes that takes.
+
+        A passport of noise gives minutes for these points; without one, the usual minutes are given
+        for those that are known.
+        """
         from orbax_bench_core.analysis import noise
 
         info, pairs = session.info, session.pairs
@@ -179,7 +202,7 @@ class Comparison(Experiment):
         return Conclusion(outcome=verdicts.outcome, verdicts=verdicts)
 
     def told(self, document: pages.Document, run: RunDirectory) -> pages.Document:  # noqa: ARG002
-        """Returns what is shown of the verdicts of a run."""
+        """Returns the document to show of the verdicts of a run; a subclass adds to it."""
         return document
 
 

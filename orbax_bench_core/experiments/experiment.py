@@ -207,7 +207,16 @@ def perform(
 
 @contextlib.contextmanager
 def measuring(session: execute.Session, *, lock: bool) -> Iterator[execute.Session]:
-    """Holds the lease of what the session measures; gives the session, which has a heartbeat."""
+    """Holds the lease of what the session measures; gives the session, which has a heartbeat.
+
+    Args:
+        session: The measurement.
+        lock: Whether the measuring lock of every host is held meanwhile.
+
+    Raises:
+        UserError: There is no room for the checkpoints, another command measures the same points,
+            or this was started on one of several hosts.
+    """
     if not session.settings.placed:
         execute.refuse_several_hosts("what was started here")
     check_room(session)

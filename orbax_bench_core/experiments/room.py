@@ -52,7 +52,18 @@ def check_room(session: Session) -> None:
 
 
 def rooms(session: Session) -> list[Room]:
-    """Returns the room on each local disk that a session writes checkpoints to."""
+    """Returns the room on each local disk that a session writes checkpoints to.
+
+    Points whose size is unknown, and storage that is not local or cannot be asked, have no room
+    here.
+
+    Args:
+        session: The measurement; arms that write to one disk share its room.
+
+    Returns:
+        One `Room` per disk (`st_dev`), in bytes: what is free, what all points need together, and
+        what the largest checkpoint needs.
+    """
     found: dict[int, Room] = {}
     for point in (point for entry in session.entries for point in sides(entry).values()):
         size, place = point.checkpoint.num_bytes, point.storage or str(session.directory.root)

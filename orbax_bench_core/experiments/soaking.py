@@ -47,7 +47,15 @@ class SoakGoal:
             raise UserError(f"--hours takes a number above 0, got {self.hours:g}")
 
     def reached(self, repeats: list[Repeat]) -> bool:
-        """Returns whether the repeats of one point are enough, on every host."""
+        """Returns whether the repeats of one point are enough, on every host.
+
+        Args:
+            repeats: The repeats so far, in the order of measurement; at least one.
+
+        Raises:
+            UserError: The benchmark measures neither `save` nor `save_blocking`, so that no number
+                of repeats would be enough.
+        """
         # A repeat that failed ends a soak: whatever made it fail is what was looked for.
         last = repeats[-1]
         if last.status != "passed":
@@ -82,7 +90,12 @@ class Soaking(experiment.Experiment):
         return [] if self.goal.saves is None else [f"num_repeats={self.goal.saves}"]
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
-        """Refuses arms, and ways of the allocator that look like a leak."""
+        """Refuses arms, and ways of the allocator that look like a leak.
+
+        Raises:
+            SuiteError: The suite has arms.
+            UserError: Its `host_memory` is not `reused`.
+        """
         if suite.suite.arms is not None:
             raise UserError(
                 suite.source.problem(

@@ -35,7 +35,11 @@ class Sweep(Experiment):
     metrics: str = "changed"  # `all` shows those of the sweep
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
-        """Refuses arms, and reads the baseline once: better now than after the measurement."""
+        """Refuses arms, and reads the baseline once: better now than after the measurement.
+
+        Raises:
+            UserError: The suite has arms, a path is empty, or what is at `compare` is no baseline.
+        """
         own = suite.suite
         if own.arms is not None:
             raise UserError(

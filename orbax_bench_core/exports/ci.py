@@ -24,7 +24,11 @@ _WHOLE: Final = "all operations"
 
 
 def junit_xml(report: verdicts.VerdictReport) -> bytes:
-    """Returns the verdicts of a report as a JUnit file, UTF-8."""
+    """Returns the verdicts of a report as a JUnit file, UTF-8.
+
+    A REGRESSION is a failure; what failed or was left out is an error; what is INCONCLUSIVE or
+    exploratory is skipped.
+    """
     suite = ET.Element("testsuite", name=_clean(report.suite))
     for point in report.points:
         _add_point(suite, point, report.gate)
@@ -112,7 +116,15 @@ _CUT: Final = "\n\n…the rest is in verdicts.md of the run directory.\n"
 
 
 def append_step_summary(text: str, place: str) -> None:
-    """Adds Markdown to the summary page of this job, cut to the room that it has."""
+    """Adds Markdown to the summary page of this job, cut to the room that it has.
+
+    Args:
+        text: Markdown.
+        place: The file that GitHub names in `GITHUB_STEP_SUMMARY`.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     data = text.rstrip("\n").encode() + b"\n\n"
     path = Path(place)
     left = _ROOM - (path.stat().st_size if path.exists() else 0)

@@ -63,7 +63,22 @@ def state_file(folder: files.AnyPath, suite: str) -> files.AnyPath:
 
 
 def claim(folder: files.AnyPath, news: News, now: datetime.datetime) -> Claim | None:
-    """Undertakes to announce news, unless others have; all is news if no state is known."""
+    """Undertakes to announce news, unless others have; all is news if no state is known.
+
+    The file of the suite's last state is replaced by compare-and-swap: of several runs that find
+    the same news, one announces it.
+
+    Args:
+        folder: Where last states are.
+        news: What this run has found.
+        now: The time, UTC.
+
+    Returns:
+        The claim; None if the state is known already, or a later run has told of the suite.
+
+    Raises:
+        OSError: It cannot be read or written, or others write it again and again.
+    """
     path = state_file(folder, news.suite)
     for _ in range(_TRIES):
         held = files.read_if_there(path)

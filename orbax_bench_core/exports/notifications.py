@@ -37,7 +37,15 @@ class Webhook:
         return f"{parts.scheme}://{parts.hostname}{port}/…"
 
     def post(self, message: Mapping[str, Any], *, timeout_s: float = TIMEOUT_S) -> str:
-        """Posts a message as JSON."""
+        """Posts a message as JSON.
+
+        Args:
+            message: What is sent, as JSON can hold it.
+            timeout_s: Seconds for all of it.
+
+        Returns:
+            Why it was not delivered, without the address, which is a secret; empty if it was.
+        """
         data = json.dumps(message).encode()
         try:
             return in_time(lambda: _send(self.url, data, timeout_s), timeout_s)
@@ -50,6 +58,9 @@ def webhook_at(given: str) -> Webhook:
 
     Slack's own hosts get the shape of Slack, and any other with `slack+` before the URL; `json+`
     asks for the generic one.
+
+    Raises:
+        UserError: It is no such URL; the message does not show it, for it is a secret.
     """
     shape, plus, rest = given.strip().partition("+")
     forced = shape if plus and shape in _SHAPES else ""

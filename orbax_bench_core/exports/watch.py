@@ -44,7 +44,13 @@ class Watch:
 
 
 def watch(places: Iterable[str], limits: Limits, now: datetime.datetime) -> Watch:
-    """Says of each suite with a run below some folders whether it has reported in time."""
+    """Says of each suite with a run below some folders whether it has reported in time.
+
+    Args:
+        places: Folders with run directories below them.
+        limits: How long a suite may be silent, and after which time it is forgotten.
+        now: The time, UTC.
+    """
     unread: dict[str, str] = {}
     found: dict[str, list[tuple[RunDirectory, RunInfo]]] = {}
     for run in (run for each in places for run in runs_below(each, unread)):

@@ -199,7 +199,11 @@ def read_json(path: epath.Path | str, most: int = MAX_BYTES) -> Any:
 
 @contextlib.contextmanager
 def answered(path: epath.Path | str) -> Iterator[None]:
-    """Has what the client of a store raises be an error of the system."""
+    """Has what the client of a store raises be an error of the system.
+
+    Raises:
+        OSError: The client raised one of its own errors; any other error passes as it is.
+    """
     try:
         yield
     except Exception as error:
@@ -230,7 +234,11 @@ def as_system_error(error: BaseException, path: str | None = None) -> OSError | 
 
 @contextlib.contextmanager
 def opened(path: epath.Path | str) -> Iterator[IO[bytes]]:
-    """Opens a file of any size, to be read in pieces."""
+    """Opens a file of any size, to be read in pieces.
+
+    Raises:
+        OSError: It is missing, is neither a file nor a folder, or cannot be read.
+    """
     if "://" in str(path):
         with answered(path), place(path).open("rb") as remote:
             yield remote

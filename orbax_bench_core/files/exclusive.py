@@ -39,6 +39,9 @@ def create_exclusively(path: epath.Path, data: bytes) -> bool:
 
     Returns:
         Whether it was created; false if there is a file already.
+
+    Raises:
+        OSError: It cannot be written; then nobody knows of it.
     """
     if _remote(path):
         return _upload(path, data, generation=0)
@@ -46,6 +49,8 @@ def create_exclusively(path: epath.Path, data: bytes) -> bool:
     target.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(target, data) as temporary:
         try:
+            # `rename` would replace a file that another process has made meanwhile; `link` fails
+            # then.
             os.link(temporary, target)
         except FileExistsError:
             return False
@@ -64,6 +69,9 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
     Returns:
         Whether it was replaced; false if the file has other content, or none, by now.
+
+    Raises:
+        OSError: It cannot be written, or another process has held the folder's lock for 30 s.
     """
     if _remote(path):
         found = _download(path)
@@ -71,6 +79,7 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
             return False
         return _upload(path, data, generation=found[1])
     target = Path(path)
+    # No system call replaces a file only if it has the content that was read.
     with _locked(target.parent), _temporary(target, data) as temporary:
         try:
             if read_at_most(target) != before:
@@ -82,7 +91,12 @@ def swap(path: epath.Path, before: bytes, data: bytes) -> bool:
 
 
 def read_if_there(path: epath.Path | str, most: int = MAX_BYTES) -> bytes | None:
-    """Returns the content of a file, or None if there is no such file."""
+    """Returns the content of a file, or None if there is no such file.
+
+    Raises:
+        OSError: It is there and cannot be read, is larger than `most` bytes, or is a link to
+            nothing: only "not found" means missing.
+    """
     if _remote(path):
         bucket, name = _bucket_and_name(path)
         try:
@@ -110,7 +124,11 @@ def is_there(path: epath.Path) -> bool:
 
 
 def names_in(folder: epath.Path | str) -> list[str]:
-    """Returns the names in a folder, sorted; none when there is no such folder."""
+    """Returns the names in a folder, sorted; none when there is no such folder.
+
+    Raises:
+        OSError: The folder cannot be listed, or is a file or a link to nothing.
+    """
     if not _remote(folder):
         try:
             return sorted(os.listdir(folder))
@@ -149,6 +167,8 @@ def _temporary(target: Path, data: bytes) -> Iterator[Path]:
     try:
         with temporary.open("wb") as file:
             file.write(data)
+            # On the disk before it has its name: after a power cut a name must not lead to an empty
+            # file.
             sync(file)
         yield temporary
     finally:
@@ -188,6 +208,7 @@ def _lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
+        # Without locks the content is still compared, but two swaps at one moment may both succeed.
         if error.errno not in _NO_LOCKS:
             raise
     return True

@@ -33,6 +33,8 @@ _PASS: Final[frozenset[Word]] = frozenset({"PASS"})
 _BOTH: Final[frozenset[Word]] = frozenset({"PASS", "REGRESSION"})
 
 VOIDS: Final[Mapping[Doubt, Voids]] = {
+    # A slow-down that was seen stays one, whatever else was not measured: where something is
+    # missing, only PASS is withdrawn.
     "arm_stopped": Voids(_PASS, settles=True),
     "other_surroundings": Voids(_BOTH),
     "missing": Voids(_PASS),

@@ -51,6 +51,7 @@ class Excess:
     @property
     def spread(self) -> float:
         """Standard deviation of that difference if the arms are the same."""
+        # Counts of what is rare are about Poisson: the variance of their difference is their sum.
         return math.sqrt(self.candidate + self.baseline)
 
     @property

@@ -33,6 +33,7 @@ _TIE: Final = 1e-10
 _MOST_PAIRS: Final = 4000
 """Pairs of operations of both runs up to which orders are counted; a normal tail does beyond."""
 
+# 2^-50 is about the precision of a float: more halvings would not move the end of a bracket.
 _HALVINGS: Final = 50
 _MOST_WANTED: Final = 1000
 """Operations beyond which nobody is asked for more."""

@@ -133,6 +133,11 @@ class TestContext(Generic[Options_co]):
 
         What share of the checkpoint is then resident is recorded with the operation.
 
+            context.prepare_load("load", path)
+            with metrics.measure("load"):
+                restored = jax.block_until_ready(ocp.load(path, target))
+            context.verify(restored)
+
         Args:
             operation: Name of the measured block that follows.
             checkpoint: What it will read.

@@ -32,6 +32,14 @@ class BenchmarksGenerator(abc.ABC, Generic[Options_co]):
     `class Save(BenchmarksGenerator[SaveOptions])` with `test_fn(self, context:
     TestContext[SaveOptions])`. The parameter may be left out, and changes nothing at run time.
 
+        @benchmark_options(SaveOptions)
+        class Save(BenchmarksGenerator[SaveOptions]):
+            def test_fn(self, context: TestContext[SaveOptions]) -> TestResult:
+                metrics = Metrics()
+                with metrics.measure("save"):
+                    ocp.save(context.path / "ckpt", context.pytree)
+                return TestResult(metrics=metrics)
+
     Attributes:
         options_class: Set by the `benchmark_options` decorator.
         id_name: What ids of sweep points have for the class in place of its import path, so that

@@ -25,6 +25,10 @@ class BenchmarkOptions:
     gets an instance with one value per field. Declare such a field as `Sweepable[int]`, which type
     checkers read as `int`, or as `int | list[int]`.
 
+        @dataclasses.dataclass(frozen=True, kw_only=True)
+        class SaveOptions(BenchmarkOptions):
+            use_ocdbt: Sweepable[bool] = True
+
     Attributes:
         enable_trace: Whether to capture a profiler trace of each measured operation, in a warm-up
             more: what is measured is never traced, which would make it slower.

@@ -81,7 +81,15 @@ class Inventory(pydantic.BaseModel):
 
 
 def take_inventory(directory: AnyPath) -> Inventory:
-    """Counts the files below `directory` and their sizes, by what they are for."""
+    """Counts the files below `directory` and their sizes, by what they are for.
+
+    Args:
+        directory: A folder, local or in a bucket, or a single file.
+
+    Returns:
+        Bytes and counts of files, by kind and by role. Files that are removed meanwhile do not
+        count.
+    """
     sizes, paths = files_below(directory)
     kinds = kinds_of(sizes)
     for file, kind in kinds.items():
@@ -113,7 +121,12 @@ def take_inventory(directory: AnyPath) -> Inventory:
 def files_below(
     directory: AnyPath,
 ) -> tuple[dict[PurePosixPath, int], dict[PurePosixPath, str | os.PathLike[str]]]:
-    """Returns the bytes of every file below a directory, by its path in there, and its place."""
+    """Returns the bytes of every file below a directory, by its path in there, and its place.
+
+    Returns:
+        Bytes by relative path, and the place of each by the same path. A single file is below
+        itself, by its name.
+    """
     sizes: dict[PurePosixPath, int] = {}
     paths: dict[PurePosixPath, str | os.PathLike[str]] = {}
     alone = not directory.is_dir() and directory.exists()
@@ -177,7 +190,11 @@ def _remote(folder: str) -> Iterator[tuple[str, str | os.PathLike[str]]]:
 
 
 def file_size(path: str | os.PathLike[str]) -> int:
-    """Returns the bytes of a file."""
+    """Returns the bytes of a file.
+
+    Raises:
+        OSError: It is missing, or its storage does not tell.
+    """
     name = os.fspath(path)
     if "://" not in name:
         return os.stat(name).st_size  # noqa: PTH116 - a path object costs as much as the question

@@ -76,7 +76,15 @@ class Model:
 
 
 def read_model(place: AnyPath) -> Model:
-    """Reads the model in a directory, or in one file, without a value of its arrays."""
+    """Reads the model in a directory, or in one file, without a value of its arrays.
+
+    Args:
+        place: A folder of files that belong together, with or without an index, or one file.
+
+    Returns:
+        The arrays by name. What is missing, damaged or held twice is one line each of `problems`,
+        and the rest of the model is read nevertheless.
+    """
     folder = place if place.is_dir() else place.parent
     found = {file.name: file for file in matching(folder, f"*{SAFETENSORS}")}
     index = None if folder != place else index_file(folder)

@@ -126,7 +126,16 @@ class Pathways(kubernetes.PodsLauncher):
 
 
 def pathways_folder(launch: Launch, place: str, given: str | None) -> str:
-    """Returns the folder of Pathways itself."""
+    """Returns the folder of Pathways itself.
+
+    Args:
+        launch: What is started.
+        place: Name of the place, for the message.
+        given: The folder that the settings name; None takes one in the run directory.
+
+    Raises:
+        UserError: None is given, and the run directory is in no bucket.
+    """
     if given is not None:
         return given
     if launch.output_directory.startswith("gs://"):

@@ -40,7 +40,13 @@ class Processes:
         return "\n".join(lines)
 
     def start(self) -> int:
-        """Starts all, passes on what they print, and waits for them."""
+        """Starts all, passes on what they print, and waits for them.
+
+        Once process 0 has ended the others have some seconds to do the same.
+
+        Returns:
+            The first exit code that is not 0; 0 if there is none.
+        """
         with socket.socket() as free:
             free.bind((_LOOPBACK, 0))
             head = f"{_LOOPBACK}:{free.getsockname()[1]}"

@@ -105,7 +105,14 @@ class Ray:
         )
 
     def start(self) -> int:
-        """Starts a host on each node, passes on what they print, and waits for process 0."""
+        """Starts a host on each node, passes on what they print, and waits for process 0.
+
+        Returns:
+            The exit code of process 0.
+
+        Raises:
+            UserError: Ray is not installed here.
+        """
         try:
             import ray
         except ImportError:

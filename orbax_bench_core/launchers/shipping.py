@@ -87,7 +87,13 @@ class Shipment:
 def shipment(
     launch: Launch, *, in_image: str | None = None, mounted: str | None = None
 ) -> Shipment:
-    """Returns the files to send so that every host finds the suite."""
+    """Returns the files to send so that every host finds the suite.
+
+    Args:
+        launch: What is started; its suite may be a file here, in the image, or in a bucket.
+        in_image: Path of the suite where the command runs; None if it is not there yet.
+        mounted: Folder at which the hosts have a shared volume; None without one.
+    """
     suite = launch.suite
     if not suite:
         return Shipment(command=launch.command)
@@ -158,7 +164,16 @@ def require_shared(
 
 
 def require_jobset_names(name: str, jobs: Mapping[str, tuple[int, int]], head: str = "") -> None:
-    """Checks all names that JobSet makes of its own, as its webhook does."""
+    """Checks all names that JobSet makes of its own, as its webhook does.
+
+    Args:
+        name: Name of the JobSet.
+        jobs: Its jobs by name, each with its replicas and the pods of one.
+        head: The job of host 0 where a coordinator is named after it; empty without one.
+
+    Raises:
+        UserError: A name is longer than Kubernetes allows; the message says how long `name` may be.
+    """
     made = [
         ("pod", f"{{}}-{job}-{replicas - 1}-{pods - 1}{_SUFFIX}", 1)
         for job, (replicas, pods) in jobs.items()

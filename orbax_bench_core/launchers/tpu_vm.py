@@ -60,7 +60,14 @@ class TpuVm:
         return "\n".join((f"# {self._shipment.said}", *map(shlex.join, (self._run, self._end))))
 
     def start(self) -> int:
-        """Sends the suite, runs the command on all hosts, and ends what still runs."""
+        """Sends the suite, runs the command on all hosts, and ends what still runs.
+
+        Returns:
+            The exit code of `gcloud`.
+
+        Raises:
+            UserError: The client `gcloud` is not installed here.
+        """
         require_client("gcloud", _NO_CLIENT)
         self._shipment.send()
         try:

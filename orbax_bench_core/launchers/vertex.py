@@ -114,7 +114,14 @@ class Vertex:
         return f"{about}\n{job.rstrip()}"
 
     def start(self) -> int:
-        """Creates the job, says how it goes until it ends, and cancels it when interrupted here."""
+        """Creates the job, says how it goes until it ends, and cancels it when interrupted here.
+
+        A job that an earlier try of this step has noted and that has not ended is waited for,
+        rather than started again.
+
+        Returns:
+            0 if the job succeeded.
+        """
         jobs = CustomJobs(
             str(self._settings.project), str(self._settings.location), self._settings.endpoint
         )
@@ -328,7 +335,14 @@ class CustomJobs:
             )
 
     def create(self, body: dict[str, Any]) -> str:
-        """Creates a job, once, however often the request must be repeated."""
+        """Creates a job, once, however often the request must be repeated.
+
+        Returns:
+            Its resource name.
+
+        Raises:
+            UserError: The job has fields that Vertex AI does not know.
+        """
         from google.cloud.aiplatform_v1 import types
         from google.protobuf import json_format
 

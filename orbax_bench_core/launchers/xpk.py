@@ -99,7 +99,14 @@ class Xpk:
         return "\n".join((f"# {self._shipment.said}", *lines))
 
     def start(self) -> int:
-        """Sends the suite, creates the workload, waits for its end, and deletes it."""
+        """Sends the suite, creates the workload, waits for its end, and deletes it.
+
+        Returns:
+            The exit code of the command that failed first; 0 if none did.
+
+        Raises:
+            UserError: The client `xpk` is not installed here.
+        """
         require_client("xpk", _NO_CLIENT)
         self._shipment.send()
         code = call(self.create)

@@ -55,7 +55,16 @@ class OperationLimits:
 def operation_limits(
     summary: RunSummary, points: Iterable[SweepPoint], limits: Limits
 ) -> dict[tuple[str, str], OperationLimits]:
-    """Compares every save and load that states its bytes with the limits of its storage."""
+    """Compares every save and load that states its bytes with the limits of its storage.
+
+    Args:
+        summary: The run.
+        points: Points whose storage the limits are of.
+        limits: What this machine and storage can do.
+
+    Returns:
+        By id of the point and operation; only operations that state their bytes.
+    """
     by_id = {point.id: point for point in points}
     medians = {
         (metric.point_id, metric.operation, metric.metric): metric.median

@@ -49,7 +49,16 @@ def artifact_metadata(
 
 
 def output_metadata(run: RunDirectory, name: str, kind: str) -> dict[str, str]:
-    """Returns the metadata of an artifact that is a file or folder of a run directory."""
+    """Returns the metadata of an artifact that is a file or folder of a run directory.
+
+    Args:
+        run: The run directory.
+        name: Path of the file or folder in it.
+        kind: What it holds.
+
+    Returns:
+        Metadata with the digest that the manifest has; `unknown` where it has none.
+    """
     manifest = read_manifest(run)
     made = {} if manifest is None else manifest.made
     digest = made.get(name, Made(digest=UNKNOWN)).digest
@@ -57,7 +66,15 @@ def output_metadata(run: RunDirectory, name: str, kind: str) -> dict[str, str]:
 
 
 def checkpoint_metadata(path: str | None, suite: str) -> dict[str, str]:
-    """Returns the metadata of the checkpoint that a suite loads."""
+    """Returns the metadata of the checkpoint that a suite loads.
+
+    Args:
+        path: The checkpoint; None if the suite loads none.
+        suite: The suite as YAML.
+
+    Raises:
+        SuiteError: The suite is not valid.
+    """
     digest = UNKNOWN if path is None else checkpoint_digest(path)
     parsed = parse_suite(suite).suite
     metadata = artifact_metadata("checkpoint", digest=digest, path=path or "none")
@@ -65,7 +82,14 @@ def checkpoint_metadata(path: str | None, suite: str) -> dict[str, str]:
 
 
 def bounded_metrics(values: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Returns metrics of an artifact, numbers alone, as many as a later step can be given."""
+    """Returns metrics of an artifact, numbers alone, as many as a later step can be given.
+
+    Args:
+        values: Names and numbers, those that matter most first.
+
+    Returns:
+        As many as have room, in that order; `not shown` counts the others.
+    """
     kept: dict[str, float] = {}
     left, not_shown = _METRICS_BYTES, 0
     for name, value in values:

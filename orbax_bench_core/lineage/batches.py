@@ -116,7 +116,15 @@ def note_batches(run: RunDirectory) -> dict[str, NotedBatch]:
 def lost_batches(
     run: RunDirectory, points: Mapping[str, PointDigest]
 ) -> dict[str, tuple[str, ...]]:
-    """Returns the planned batches that no step has named and whose points lack records."""
+    """Returns the planned batches that no step has named and whose points lack records.
+
+    Args:
+        run: The run directory.
+        points: Digests of the points that have records, by id.
+
+    Returns:
+        Ids of the points without records, by the name of the batch; only batches that lack some.
+    """
     named = _newest(run.root)
     lost = {
         name: tuple(point_id for point_id in ids if point_id not in points)

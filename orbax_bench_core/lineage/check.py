@@ -75,7 +75,12 @@ class Finding:
 
 
 def is_unchanged(findings: Sequence[Finding]) -> bool | Literal["unknown"]:
-    """Returns whether all is as it was; unknown when not all bytes were compared."""
+    """Returns whether all is as it was; unknown when not all bytes were compared.
+
+    Returns:
+        False if any input is known to differ; True if none is and something was compared in full;
+        `unknown` otherwise, also if there is no finding at all.
+    """
     statuses = {finding.status for finding in findings}
     if not statuses.isdisjoint(BROKEN):
         return False
@@ -101,7 +106,12 @@ def check(run: RunDirectory, name: str = "", *, deep: bool = False) -> tuple[Fin
 
 
 def environment_findings(ran: Iterable[manifest.MeasuredWith], depth: int) -> Iterator[Finding]:
-    """Yields what records were measured with, each combination once, with its image."""
+    """Yields what records were measured with, each combination once, with its image.
+
+    Args:
+        ran: What each record was measured with.
+        depth: How deep the findings lie in the tree of inputs.
+    """
     for each in {each.model_dump_json(): each for each in ran}.values():
         image, _, digest = each.image.partition("@")
         versions = {name: value for name, value in each.versions.items() if value != UNKNOWN}

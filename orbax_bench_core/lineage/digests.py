@@ -167,7 +167,11 @@ def bytes_digest(path: str, most: int | None = None) -> str:
 
 
 def output_digest(path: AnyPath) -> str:
-    """Returns the digest of a file or folder that a run has made of its records."""
+    """Returns the digest of a file or folder that a run has made of its records.
+
+    Returns:
+        A digest; `unknown` if it cannot be read or has too many bytes to be read again for this.
+    """
     try:
         if path.is_dir():
             return bytes_digest(str(path), _MOST_OF_A_RUN)

@@ -268,7 +268,15 @@ def compared_with(run: RunDirectory) -> dict[str, str] | None:
 
 
 def made_from_these_records(run: RunDirectory, *names: str) -> bool:
-    """Returns whether files are there, and were made from the existing records now."""
+    """Returns whether files are there, and were made from the existing records now.
+
+    Args:
+        run: The run directory.
+        *names: The files; each must exist.
+
+    Raises:
+        UserError: `run.json` cannot be read.
+    """
     manifest = read_manifest(run)
     if manifest is None:
         return False

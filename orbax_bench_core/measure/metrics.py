@@ -27,6 +27,10 @@ class Metrics:
     Blocks may nest and may run in several threads at once; an event that another thread causes
     (a background write, say) counts for every block open at that moment.
 
+        metrics = Metrics()
+        with metrics.measure("load", num_bytes=8 * 2**30):
+            restored = jax.block_until_ready(ocp.load(path, target))
+
     Attributes:
         name: A name for people; None when there is none.
         samples: Every value measured so far, in the order in which the blocks ended, and every

@@ -52,7 +52,18 @@ class Notifiers:
         junit: str | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> Self:
-        """Returns the notifiers that were asked for."""
+        """Returns the notifiers that were asked for.
+
+        Args:
+            notify: Address of a webhook, as `--notify` takes it; by default the one in the
+                environment.
+            junit: File to write JUnit's XML to.
+            environment: Variables that name the webhook, the folder of its states, the morning
+                page, and the summary page of a GitHub job.
+
+        Raises:
+            UserError: The webhook's address cannot be read or used.
+        """
         given = notify or environment.get(NOTIFY, "")
         webhook = None
         if given:
@@ -86,7 +97,13 @@ class Notifiers:
             _TOLD.reset(reset)
 
     def verdicts(self, found: VerdictReport, directory: str, *, failed: object = False) -> None:
-        """Tells what a comparison found, by every outlet; `failed` of more than its verdicts."""
+        """Tells what a comparison found, by every outlet; `failed` of more than its verdicts.
+
+        Args:
+            found: The verdicts.
+            directory: The run directory, for the links.
+            failed: Anything true if more than the verdicts is wrong, such as a step that was lost.
+        """
         from orbax_bench_core.analysis.verdicts import verdicts_document
         from orbax_bench_core.exports.ci import append_step_summary, junit_xml
         from orbax_bench_core.pages import to_markdown
@@ -108,7 +125,18 @@ class Notifiers:
         *,
         renews: bool = True,
     ) -> State:
-        """Tells in what state a comparison leaves its suite; `renews` is of the morning page."""
+        """Tells in what state a comparison leaves its suite; `renews` is of the morning page.
+
+        Args:
+            found: The verdicts; nothing is told of an exploratory comparison.
+            outcome: Outcome of the comparison.
+            directory: The run directory.
+            lacking: What the run lacks, a line each; a run that lacks something is no PASS.
+            renews: Whether the morning page is written again as well.
+
+        Returns:
+            The state, also where nobody is told of it.
+        """
         from orbax_bench_core.analysis.acceptance import standing
 
         state = outcome.lacking(lacking).state

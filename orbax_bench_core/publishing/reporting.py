@@ -50,14 +50,18 @@ _ALWAYS: Final = frozenset({"samples.parquet", "summary.csv", "tensorboard", "li
 def limits_of(
     run: records.RunDirectory, info: records.RunInfo, summary: RunSummary
 ) -> ExtraColumns:
-    """Returns columns on how near operations come to the limits that were measured with a run."""
+    """Returns columns on how near operations come to the limits that were measured with a run.
+
+    Points that name a storage of their own, or have several processes, get no columns: the limits
+    are those of one machine and of the run directory's storage. Limits that cannot be read are a
+    note below the table, not an error.
+    """
     try:
         found, hosts = limits.read(run), limits.read_hosts(run)
     except UserError as damaged:
         return ExtraColumns(legend=f"Nothing is said of limits: {damaged}.")
     if found is None:
         return limits.with_hosts(ExtraColumns(), hosts)
-    # The limits are those of one machine and of the run directory's storage.
     points = [
         point for point in info.expansion.plain if point.processes == 1 and point.storage is None
     ]
@@ -113,7 +117,11 @@ def publish(directory: records.RunDirectory, *, deep: bool = False) -> Report:
 def report_of(
     directory: records.RunDirectory, summary: RunSummary, *, metrics: bool = False
 ) -> pages.Document:
-    """Returns the report of a run that was published; with `metrics` it has every metric."""
+    """Returns the report of a run that was published; with `metrics` it has every metric.
+
+    Raises:
+        UserError: The run directory has no readable `run.json`.
+    """
     run = records.Run(directory)
     said = (*run.info.expansion.notes, *(retries.words for retries in read_retries(directory)))
     expansion = run.info.expansion.model_copy(update={"notes": said})
@@ -170,7 +178,7 @@ def _publish_tables(
 
 
 def _answers(run: RunDirectory) -> dict[str, pages.Document]:
-    """Returns what a report shows of the answers of a run, by name: the choice of options first."""
+    """Returns the documents of the answers of a run, by name: the choice of options first."""
     found, names = dict[str, pages.Document](), set(files.names_in(run.root))
     for each in sorted(answers.ANSWERS, key=lambda each: not each.in_report):
         if each.linked and each.file in names and (said := each.read(run)) is not None:
@@ -183,6 +191,9 @@ def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> rec
     """Writes into `run.json` whether a run that no longer goes on came to its end.
 
     `lacking` are the entries that did not, where that is known already.
+
+    Returns:
+        The information of the run, with the status that was written.
     """
     lacks = bool(answers.unfinished(run) if lacking is None else lacking)
     status: Literal["complete", "incomplete"] = "incomplete" if lacks else "complete"
@@ -191,7 +202,11 @@ def settle(run: records.Run, lacking: Sequence[SweepEntry] | None = None) -> rec
 
 
 def publish_verdicts(run: records.RunDirectory, verdicts: VerdictReport) -> files.AnyPath:
-    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` and `junit.xml`."""
+    """Writes `verdicts.json`, `verdicts.html`, `verdicts.md` and `junit.xml`.
+
+    Returns:
+        The path of `verdicts.html`.
+    """
     from orbax_bench_core.exports.ci import junit_xml
 
     page = write_answer(run.root, answers.VERDICTS, verdicts)
@@ -218,7 +233,11 @@ def publish_answer(run: RunDirectory, answer: Answer[Found], **options: Any) -> 
 
 
 def write_answer(root: files.AnyPath, answer: Answer[Found], found: Found) -> files.AnyPath:
-    """Writes an answer as data, as Markdown and as a page, and returns the page."""
+    """Writes an answer as data, as Markdown and as a page, and returns the page.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
     files.write_atomically(root / answer.file, found.model_dump_json(indent=1).encode())
     return _write_pages(root, answer.name, answer.parts.document(found, str(root)))
 

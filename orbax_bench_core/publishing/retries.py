@@ -34,7 +34,16 @@ class StepRetries(files.ResultModel):
 
 
 def note_retried(step: str, place: str, reasons: list[str], *, succeeded: bool) -> None:
-    """Notes which step was tried again, in a file of its own, if there is a run."""
+    """Notes which step was tried again, in a file of its own, if there is a run.
+
+    Where it cannot be written nothing is raised: what the step itself had to say matters more.
+
+    Args:
+        step: Name of the step.
+        place: The run directory.
+        reasons: Why each attempt but the last had failed, in order.
+        succeeded: Whether the last attempt succeeded.
+    """
     now = datetime.datetime.now(datetime.UTC)
     noted = StepRetries(step=step, at=now, reasons=tuple(reasons), succeeded=succeeded)
     data = noted.model_dump_json(indent=1).encode()
@@ -46,7 +55,10 @@ def note_retried(step: str, place: str, reasons: list[str], *, succeeded: bool) 
 
 
 def read_retries(run: RunDirectory) -> list[StepRetries]:
-    """Returns the steps that were tried again, in the order of time."""
+    """Returns the steps that were tried again, in the order of time.
+
+    Notes that cannot be read are left out.
+    """
     found = []
     for path in files.matching(run.root, f"{_FOLDER}/*.json"):
         try:

@@ -24,7 +24,13 @@ class Guard:
         self.lines: collections.deque[dict[str, Any]] = collections.deque(maxlen=_MOST)
 
     def call(self, where: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Returns a result, or None after an exception, or once there were too many of them."""
+        """Returns a result, or None after an exception, or once there were too many of them.
+
+        Args:
+            where: Name of the place, for the recording.
+            function: Part of the recorder; whatever it raises stays out of the job.
+            *args: Its arguments.
+        """
         if self.off:
             return None
         try:

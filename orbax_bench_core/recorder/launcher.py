@@ -19,7 +19,13 @@ def boot_path() -> str:
 def environment(
     directory: str, openmetrics: str | None, before: Mapping[str, str]
 ) -> dict[str, str]:
-    """Returns the environment of a program that is recorded."""
+    """Returns the environment of a program that is recorded.
+
+    Args:
+        directory: Folder of the recording, local or in a bucket.
+        openmetrics: Folder for figures as OpenMetrics; None for none.
+        before: The variables that the program would have.
+    """
     place = directory if "://" in directory else os.path.abspath(directory)
     path = [boot_path(), *filter(None, [before.get("PYTHONPATH")])]
     given = {} if openmetrics is None else {OPENMETRICS: os.path.abspath(openmetrics)}

@@ -50,7 +50,11 @@ class LinesFile:
             self._file = os.open(f"{self._stem}.jsonl", flags, 0o644)
 
     def write(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Appends lines; raises OSError, after which the next call writes what is left as well."""
+        """Appends lines of JSON.
+
+        Raises:
+            OSError: Not all was written; the next call writes what is left as well.
+        """
         rows = (json.dumps(line, separators=(",", ":"), default=str) for line in lines)
         data = self._left + "".join(f"{row}\n" for row in rows).encode()
         if self._is_remote:

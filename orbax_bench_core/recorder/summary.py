@@ -74,7 +74,11 @@ class Summary:
         )
 
     def write(self, file: str) -> None:
-        """Writes the figures in the format of OpenMetrics, and replaces the file by them."""
+        """Writes the figures in the format of OpenMetrics, and replaces the file by them.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         text, before = "", ""
         for sample, field in _COUNTERS.items():
             name = sample.partition("_total")[0]

@@ -106,7 +106,13 @@ class OrbaxLog:
         return any(one.operations for starts in self._by_process.values() for one in starts)
 
     def take(self, moment: str, line: str) -> None:
-        """Takes the next line."""
+        """Takes the next line.
+
+        Args:
+            moment: When it was written, as the log of a service has it next to the line; empty if
+                the line itself has the time.
+            line: One line, without its end.
+        """
         for older, now in _OLDER:
             line = older.sub(now, line)
         if (said := _OF_ORBAX.search(line)) is not None:

@@ -223,6 +223,7 @@ def _times(
     names = operations_in_order(seconds)
 
     def value(repeat: Repeat, found: dict[str, float], name: str) -> float:
+        # A failed attempt ranks behind every time; where an operation is missing, nothing is known.
         return float("inf") if repeat.first_failed else found.get(name, float("nan"))
 
     return {

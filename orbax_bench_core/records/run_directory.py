@@ -373,7 +373,10 @@ class RunDirectory:
         files.refuse_links(path.parent, self.root)
         record, data = _readable(record)
         right = Fence.parse(fence) if fence else self.fence
+        # Between any two of these calls another process may make, replace or remove the file: what
+        # was true of it is then asked again.
         while True:
+            # As late as possible, and again before each try: the lease may be lost meanwhile.
             if right is not None:
                 right.check(self.root)
             if files.create_exclusively(path, data):

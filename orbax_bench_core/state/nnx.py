@@ -31,7 +31,19 @@ PyTree = Any
 
 
 def make_state(factory: str, *, seed: int, mesh: Mesh | None) -> PyTree:
-    """Builds a model and returns its state, every array born with its sharding."""
+    """Builds a model and returns its state, every array born with its sharding.
+
+    Args:
+        factory: Import path of a function that builds the model, `module:function`.
+        seed: Seed of its values.
+        mesh: Where arrays are laid out; None leaves that to JAX.
+
+    Returns:
+        The state as a tree of arrays, which are ready.
+
+    Raises:
+        StateError: Flax is not installed, or the function fails or returns no `nnx.Module`.
+    """
     split = _split(factory, seed)
     make = functools.partial(_make_state, factory, seed)
     if mesh is None:

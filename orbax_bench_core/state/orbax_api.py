@@ -63,7 +63,16 @@ def scalar_target(value: Any) -> Any:
 
 
 def load_item(root: AnyPath, item: str | None, target: Any) -> Any:
-    """Loads one tree of a checkpoint; for an `item` of None the root holds its arrays."""
+    """Loads one tree of a checkpoint; for an `item` of None the root holds its arrays.
+
+    Args:
+        root: The checkpoint.
+        item: Name of the tree in it; None if the root holds the arrays of the only one.
+        target: A tree of `jax.ShapeDtypeStruct` that says how each array is laid out.
+
+    Raises:
+        StateError: The installed Orbax loads no item of this name.
+    """
     if is_at_least("0.11.14"):
         return _function("load", "load_pytree")(root, target, checkpointable_name=item)
     if item != "pytree":

@@ -26,7 +26,18 @@ class Ranks:
 
 
 def part_of_process(name: str, shape: tuple[int, ...], sharding: Sharding, *, join: bool) -> Box:
-    """Returns the part of an array that this process holds."""
+    """Returns the part of an array that this process holds.
+
+    Args:
+        name: The array, for the message.
+        shape: Its whole shape.
+        sharding: How JAX lays it out.
+        join: Whether the shards of a process may become one tensor.
+
+    Raises:
+        UnmetNeed: A process holds several shards that may not be joined, or that are no box
+            together.
+    """
     devices = sharding.addressable_devices
     if len(devices) > 1 and not join:
         wanted = len(sharding.device_set)
@@ -60,7 +71,16 @@ def owners(mesh: Mesh) -> np.ndarray[Any, np.dtype[np.int64]]:
 def over_ranks(
     owners: np.ndarray[Any, np.dtype[np.int64]], axes: Sequence[str], spec: PartitionSpec
 ) -> Ranks:
-    """Returns how an array is spread over processes, as a `DeviceMesh` and its placements say."""
+    """Returns how an array is spread over processes, as a `DeviceMesh` and its placements say.
+
+    Args:
+        owners: Process of each device of the mesh, in its shape.
+        axes: Names of the axes of the mesh.
+        spec: Which axes shard each dimension of the array.
+
+    Raises:
+        UnmetNeed: The devices of a process are no block of the mesh.
+    """
     # A `DeviceMesh` cuts a dimension by its first axis first. Where a sharding names its axes in
     # another order, the axes of the grid change places.
     names = list(axes)

@@ -53,7 +53,16 @@ def to_torch(values: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
 def to_numpy(
     tensor: torch.Tensor, dtype: np.dtype[Any], shape: Sequence[int]
 ) -> np.ndarray[Any, Any]:
-    """Returns the values of a tensor of this form, on any device."""
+    """Returns the values of a tensor of this form, on any device.
+
+    Args:
+        tensor: What was loaded.
+        dtype: The dtype that was saved.
+        shape: The shape that was saved.
+
+    Raises:
+        ValueError: It has another dtype or shape.
+    """
     import torch
 
     wanted = torch_dtype("", dtype.name)

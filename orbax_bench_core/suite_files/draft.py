@@ -71,7 +71,20 @@ def draft_suite(
     mesh: str | None = None,
     with_schema: bool = True,
 ) -> config.LoadedSuite:
-    """Drafts a suite, checked as any other."""
+    """Drafts a suite, checked as any other.
+
+    Args:
+        subject: What is saved and loaded: a model, a checkpoint, a preset or synthetic arrays.
+        question: What the suite is to answer.
+        file: Name of the file, for its comments and for messages.
+        devices: The devices that it will run on.
+        mesh: Axes and their lengths, as `--mesh` takes them; None for the usual one.
+        with_schema: Whether its first line names the schema for editors.
+
+    Raises:
+        UserError: The mesh cannot be read, or the subject cannot be used.
+        SuiteError: The draft is not valid.
+    """
     place = None if mesh is None else plan.read_mesh(mesh, 1)
     if subject.nnx is not None:
         part = _of_model(subject.nnx, file, place, devices)

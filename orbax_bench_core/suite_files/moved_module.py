@@ -327,7 +327,18 @@ class _Module:
 
 
 def migrate_suite(text: str, file: str) -> Migration:
-    """Migrates a suite; its sweep points and their ids stay the same."""
+    """Migrates a suite; its sweep points and their ids stay the same.
+
+    Args:
+        text: The suite as YAML.
+        file: Its path, for messages.
+
+    Returns:
+        The edits, which leave comments and layout as they are, and what a person has to decide.
+
+    Raises:
+        UserError: It is no YAML.
+    """
     source = SuiteSource(text, file)
     edits: list[Edit] = []
     left: list[Problem] = []

@@ -96,7 +96,13 @@ class PairDesign(pydantic.BaseModel):
         return (block, *divmod(rest, self.operations_per_life))
 
     def order(self, *, alive: bool) -> tuple[tuple[int, int], ...]:
-        """Returns slot and operation of all repeats of a block, in the order of measurement."""
+        """Returns slot and operation of all repeats of a block, in the order of measurement.
+
+        Args:
+            alive: Whether the workers of all slots are alive at once. Then every second round of
+                operations goes through the slots backwards, so that a drift of the machine cancels;
+                otherwise each slot makes all of its operations before the next one begins.
+        """
         slots, operations = range(BLOCK_SIZE), range(self.operations_per_life)
         if not alive:
             return tuple((slot, operation) for slot in slots for operation in operations)

@@ -183,6 +183,12 @@ def with_mistaken_builtins(error: config.SuiteError) -> config.SuiteError:
     """Adds what is wrong with names and options of built-ins to what is wrong with a suite.
 
     Such a suite is not expanded, which would find them. No other class is imported for it.
+
+    Args:
+        error: What is wrong with the suite; one that could not be read at all is returned as it is.
+
+    Returns:
+        An error with all problems, in the order of their lines.
     """
     source = error.source
     if source is None:

@@ -90,7 +90,11 @@ def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def is_valid(options_class: type[BenchmarkOptions], given: Mapping[str, Any]) -> bool:
-    """Returns the class's answer to one combination of options."""
+    """Returns the class's answer to one combination of options.
+
+    Raises:
+        OptionError: The class raised an error; the message has the line of its module.
+    """
     try:
         return bool(options_class.from_dict(dict(given)).is_valid())
     except (Exception, SystemExit) as error:  # is_valid is anyone's code

@@ -159,7 +159,11 @@ _NOT_IDENTITY = {"label", "given"}
 
 
 def differences(point: SweepPoint, other: SweepPoint) -> list[str]:
-    """Returns each field in which two points differ, as `options.use_ocdbt: true, was false`."""
+    """Returns each field in which two points differ, as `options.use_ocdbt: true, was false`.
+
+    Fields that only one of the points has are shown as absent in the other; the order is that of
+    `point`, then of what only `other` has.
+    """
     these, those = _flat(point), _flat(other)
     return [
         f"{field}: {these.get(field, 'absent')}, was {those.get(field, 'absent')}"

@@ -32,6 +32,11 @@ def run_benchmark(
     The arguments are those of a suite file, so that a list among the options is swept; what a suite
     would refuse is refused here with the same message.
 
+        spec = {"w": {"dtype": "float32", "shape": [1024]}}
+        [outcome] = run_benchmark(Save, str(tmp_path), checkpoint={"spec": spec})
+        outcome.assert_passed()
+        outcome.assert_verified()
+
     Args:
         benchmark: The class, or what a suite would call it.
         directory: Where the checkpoints go.

@@ -19,7 +19,11 @@ _LOWEST_BIT = bytes(byte & 1 for byte in range(256))
 
 
 def drop(directory: Path) -> None:
-    """Has the kernel forget the pages of every file below `directory`."""
+    """Has the kernel forget the pages of every file below `directory`.
+
+    Raises:
+        OSError: A file cannot be opened, or its pages cannot be written.
+    """
     # Dirty pages cannot be dropped, so each file is first written to storage. Pages that another
     # process has mapped stay, which is why the outcome has to be measured.
     for path in _files(directory):
@@ -37,7 +41,14 @@ def fill(directory: Path) -> None:
 
 
 def make_durable(directory: Path) -> None:
-    """Waits until every file and folder below `directory`, and itself, are on stable storage."""
+    """Waits until every file and folder below `directory`, and itself, are on stable storage.
+
+    Files are written by `fsync`, and so are folders: without that a crash of the machine may leave
+    a file that no folder names.
+
+    Raises:
+        OSError: A file or folder cannot be opened or written.
+    """
     for path in _files(directory):
         with _open(path) as descriptor:
             os.fsync(descriptor)
@@ -155,6 +166,7 @@ class PageCacheConditioner:
         else:
             fill(directory)
         self._await_all_hosts()
+        # No host looks before all have dropped or read the pages, or loads before all have looked.
         share = resident_share(directory)
         if share is not None:
             metric = RESIDENT_SHARE

@@ -102,7 +102,11 @@ class Worker:
         )
 
     def perform(self, task: protocol.Task) -> Status:
-        """Runs one repeat, writes its record, and returns how it ended."""
+        """Runs one repeat, writes its record, and returns how it ended.
+
+        A worker whose lease is lost, or whose orchestrator is gone, ends here and leaves no record.
+        Where the record cannot be written, the orchestrator is told so, for which it ends the run.
+        """
         from orbax_bench_core.worker.repeat import run_repeat
 
         try:
@@ -110,12 +114,15 @@ class Worker:
             record = run_repeat(
                 task, self._setup, self._states, self._provenance, self._id, self._emit_measured
             )
+            # Again: writing a record into a run directory that is gone by now would create it.
             self._run.check_there()
         except RunDirectoryGone as gone:
             self._emit(Unrecorded(reason=str(gone)))
             return "failed"
         _log.info("%s", metric_report(record))
+        # A point that cannot run here is recorded once, by the orchestrator, as its repeat.
         if not (task.warmup and record.status == "skipped"):
+            # Its orchestrator is gone: the same command, run again, measures this repeat again.
             if self._abandoned and self._setup.parent is not None:
                 leave()
             try:
@@ -169,7 +176,14 @@ _SET_PARENT_DEATH_SIGNAL: Final = 1
 
 
 def die_with_parent(parent: int) -> bool:
-    """Has the kernel kill this process when the one that started it ends, however it ends."""
+    """Has the kernel kill this process when the one that started it ends, however it ends.
+
+    Args:
+        parent: Process id of the one that started this.
+
+    Returns:
+        Whether it still lives: it may have ended before the kernel was asked.
+    """
     # The signal is SIGKILL, for a process that is stopped sees no other. It is sent when the thread
     # that started this process ends, which for an orchestrator is the one that measures.
     import ctypes

@@ -22,6 +22,10 @@ def fit_of(sizes: Sequence[model.Size]) -> model.Fit | None:
     """Returns the lines through the medians of the blocked times; None with too few sizes.
 
     The sizes must be at least `FEWEST_SIZES` and differ in bytes.
+
+    Returns:
+        Lines of seconds over bytes. `limit` is the share of the blocked time that saving in the
+        background saves as sizes grow without end, by the slopes of both.
     """
     if len({size.num_bytes for size in sizes}) < FEWEST_SIZES:
         return None

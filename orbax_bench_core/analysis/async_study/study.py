@@ -58,6 +58,9 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
     """Compares saves in the background with blocking saves of the same checkpoints.
 
     `num_parameters` returns the parameters of a point's model; None if nothing tells.
+
+    Raises:
+        UserError: No checkpoint was saved in both ways; the message says why.
     """
     notes: list[str] = []
     info = run.info
@@ -104,7 +107,11 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
 
 
 def check_points(points: Iterable[SweepPoint], loaded: LoadedSuite) -> None:
-    """Refuses points that make no study, before they are measured."""
+    """Refuses points that make no study, before they are measured.
+
+    Raises:
+        UserError: The order is `sequential`, or no checkpoint is saved in both ways.
+    """
     if loaded.suite.execution.order == "sequential":
         raise UserError(
             loaded.source.problem(

@@ -33,7 +33,10 @@ class Choice:
 
 
 def recommend(choice: Choice) -> model.Recommendation:
-    """Chooses among the ties: by the means, then by bytes, files and habit."""
+    """Chooses among the ties: by the means, then by bytes, files and habit.
+
+    Only points that tie with the best are chosen from.
+    """
     chosen, chosen_by = _chosen(choice)
     observed = choice.points[chosen]
     default, against = _against_defaults(choice, chosen)
@@ -177,7 +180,12 @@ def _without(
 def unmeasured(
     points: Sequence[Observed], varied: Mapping[str, Sequence[Any]], info: RunInfo
 ) -> model.Unmeasured:
-    """Returns the limits of what a case says."""
+    """Returns the limits of what a case says.
+
+    Returns:
+        The options that did not vary, the measures and points without a value, the combinations
+        that were skipped, and whether all of it was measured on CPUs.
+    """
     point = points[0].point
     known = {**orbax_code.orbax_options(point), **point.given_options} or point.options
     measured = {measure for each in points for measure in each.values}

@@ -69,7 +69,18 @@ def best(run: Run | str, *, goal: str | None = None, peak_memory: int | None = N
 def best_of(
     info: RunInfo, observer: Observer, *, goal: str | None = None, peak_memory: int | None = None
 ) -> model.Best:
-    """Returns the same of repeats that were observed while they were read for something else."""
+    """Returns the same of repeats that were observed while they were read for something else.
+
+    Args:
+        info: The run.
+        observer: It has taken every repeat of the run.
+        goal: What to be best at, as `parse_goal` reads it; None takes the first of `recovery`,
+            `save` and other measures that a repeat has.
+        peak_memory: Bytes of resident memory that a point may reach; None for any.
+
+    Raises:
+        UserError: The goal cannot be read, or no repeat has measured it.
+    """
     grouped = {
         name: points
         for name, points in observer.cases().items()
@@ -117,7 +128,13 @@ class Asked:
 
 
 def case_of(name: str, points: list[Observed], asked: Asked) -> model.Case | None:
-    """Returns the choice among points; None if fewer than two have measured the goal."""
+    """Returns the choice among points; None if fewer than two have measured the goal.
+
+    Args:
+        name: Name of the case, for people.
+        points: Points that do the same work, those without a repeat too.
+        asked: Goal and limits.
+    """
     values = values_for(points, asked.goal)
     if sum(map(bool, values.values())) < 2:
         return None
@@ -254,6 +271,10 @@ def pareto(medians: Mapping[str, Mapping[str, float]], measures: Sequence[str]) 
     """Returns the points that no other beats: none is as small in all measures, smaller in one.
 
     Points that lack a measure are left out. Medians are compared as they are, without a test.
+
+    Args:
+        medians: Median by point, then by measure; less is better.
+        measures: The measures that count.
     """
     if not measures:
         return ()

@@ -247,7 +247,15 @@ def effects_of(
     varied: Mapping[str, tuple[Any, ...]],
     processes: Mapping[int, int],
 ) -> model.Effects:
-    """Returns the effects of options on a goal, in the rounds that all measured points have."""
+    """Returns the effects of options on a goal, in the rounds that all measured points have.
+
+    Args:
+        goal: What the options act on; effects of options that cannot are left out.
+        points: Points that have values.
+        values: Values of the goal, by point and round.
+        varied: Values of each option that differs between the points.
+        processes: Which worker process measured each round, as a number.
+    """
     logs, rounds = complete_rounds(values, [point.point.id for point in points], processes)
     found = Factorial(unknown="too large")
     if len(points) <= _MOST_POINTS:

@@ -86,6 +86,12 @@ def parse_goal(text: str) -> Goal:
 
     A measure is one of `MEASURES`, or the name of an operation. With weights the goal is the
     weighted geometric mean: one percent of blocking time counts as three percent of a load.
+
+    Returns:
+        The goal; its weights add up to 1.
+
+    Raises:
+        UserError: It has another form, names a measure twice, or names a CPU time.
     """
     weights: dict[str, float] = {}
     for part in text.split(","):
@@ -131,7 +137,11 @@ def acts_on(option: str, goal: Goal) -> bool:
 
 
 def check_goal(goal: Goal, measured: frozenset[str]) -> None:
-    """Refuses a goal that no repeat has measured."""
+    """Refuses a goal that no repeat has measured.
+
+    Raises:
+        UserError: A measure of it is missing; the message names the nearest.
+    """
     for name in goal.weights:
         if name not in measured:
             raise UserError(

@@ -61,7 +61,14 @@ class MeanLog:
         return min(1.0, 2 * float(chance_below(-abs(self.mean) / self.error, self.processes)))
 
     def ratio(self, level: float = LEVEL) -> tuple[float, float | None, float | None]:
-        """Returns the ratio and its interval, which is what a test at the level does not reject."""
+        """Returns the ratio and its interval, which is what a test at the level does not reject.
+
+        Args:
+            level: Chance of an interval that does not hold the true ratio, over all looks.
+
+        Returns:
+            The ratio and both ends; None for the ends where there are too few processes.
+        """
         if self.error is None:
             return math.exp(self.mean), None, None
         from scipy.special import stdtrit
@@ -143,7 +150,13 @@ def rank(
 def ratio_of(
     values: Mapping[int, float], against: Mapping[int, float], processes: Mapping[int, int]
 ) -> MeanLog | None:
-    """Returns the ratio of one point to another, paired by round; None without a common round."""
+    """Returns the ratio of one point to another, paired by round; None without a common round.
+
+    Args:
+        values: Values of one point, by round.
+        against: Values of the other, by round.
+        processes: Which worker process measured each round, as a number.
+    """
     rounds = sorted(values.keys() & against.keys())
     if not rounds:
         return None
@@ -152,7 +165,15 @@ def ratio_of(
 
 
 def by_process(logs: Floats, numbers: Sequence[int]) -> Floats:
-    """Returns the mean of log values, shape (rounds, ...), over the rounds of each process."""
+    """Returns the mean of log values, shape (rounds, ...), over the rounds of each process.
+
+    Args:
+        logs: Log values, the first axis of which counts rounds.
+        numbers: The process of each round.
+
+    Returns:
+        Shape (processes, ...), in the order of their numbers.
+    """
     _, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     sums = np.zeros((len(counts), *logs.shape[1:]))
     np.add.at(sums, places, logs)

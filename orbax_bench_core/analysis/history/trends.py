@@ -22,6 +22,10 @@ def trends_of(history: History, margin: Callable[[str], float]) -> tuple[pages.E
     """Returns the series of a suite that decide, those that changed first, and each change.
 
     `margin` gives the slow-down of an operation that its verdicts rule out, such as 0.15.
+
+    Args:
+        history: The past runs of one suite.
+        margin: Gives the slow-down that verdicts on an operation rule out, as a share.
     """
     every = [series for series in words.shown(history, every=False) if len(series.runs) > 1]
     columns = (

@@ -48,7 +48,10 @@ def history_document(history: History, *, every: bool = False) -> pages.Document
 
 
 def headline(history: History, series: Sequence[PastSeries]) -> pages.Callout:
-    """Returns the result of a history in a sentence; `series` are those that are shown."""
+    """Returns the result of a history in a sentence; `series` are those that are shown.
+
+    The first that holds: worse than its baseline, not judged, steady, flagged.
+    """
     ratios = [each for each in series if each.kind == "ratio"]
     judged = [each for each in ratios if len(each.runs) >= FEWEST]
     worse = _excesses(series)

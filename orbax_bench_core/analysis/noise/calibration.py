@@ -66,6 +66,12 @@ def at_no_tolerance(paired: PairedTimes, gate: GateConfig) -> float | None:
     """Returns the probability of arms as far apart as these if they are the same; None if unknown.
 
     One look at all blocks, both ways, with the level shared among the primary operations.
+
+    Bonferroni over operations and directions: the smallest of n p-values, n times.
+
+    Args:
+        paired: Times of both arms, by blocks.
+        gate: Rules, of which tolerance, floor and looks are replaced.
     """
     from orbax_bench_core.gate import judge
 
@@ -113,7 +119,15 @@ SLOW_DOWNS: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
 
 
 def chances_at(noise: Noise, gate: GateConfig) -> dict[float, Chances]:
-    """Returns the chances of each word for the true slow-downs of the table of power."""
+    """Returns the chances of each word for the true slow-downs of the table of power.
+
+    Args:
+        noise: Noise of one operation.
+        gate: The rules by which it is judged.
+
+    Returns:
+        Chances by true slow-down, as a share: 0.1 is 10 % slower.
+    """
     from orbax_bench_core.gate import chances_of, spread_over_processes
 
     found = chances_of(
@@ -162,7 +176,11 @@ class Calibration:
 
 
 def calibration_of(places: Sequence[str]) -> Calibration:
-    """Reads A/A runs, and others for their noise."""
+    """Reads A/A runs, and others for their noise.
+
+    Args:
+        places: Run directories, or folders of them; empty texts are ignored.
+    """
     tests, records = [], []
     left_out: list[str] = []
     gates: dict[str, GateConfig] = {}

@@ -37,7 +37,18 @@ def expected(
     storage: str | None = None,
     cpu: str | None = None,
 ) -> Expectation | None:
-    """Estimates how long a comparison of a point takes if nothing has changed."""
+    """Estimates how long a comparison of a point takes if nothing has changed.
+
+    Args:
+        point: The point or pair.
+        gate: The rules of the comparison.
+        passport: The noise that was measured before.
+        storage: Kind of storage whose noise counts; None for any.
+        cpu: Model of the CPU whose noise counts; None for any.
+
+    Returns:
+        The forecast of its slowest primary operation; None if the passport knows none of them.
+    """
     from orbax_bench_core.gate import plan_operations, spread_over_processes
 
     design = sweep.PairDesign()
@@ -78,7 +89,11 @@ def expected(
 def process_noise(
     point: sweep.SweepEntry, gate: GateConfig, passport: Passport
 ) -> sweep.ProcessNoise:
-    """Returns the spread between processes: the worst primary operation of a point."""
+    """Returns the spread between processes: the worst primary operation of a point.
+
+    Returns:
+        The largest bounds of its operations. `offset_high` is None if one in the passport lacks it.
+    """
     entries = [passport.entry(point, operation) for operation in gate.primary]
     found = [entry for entry in entries if entry is not None]
     offsets = [entry.tau.high for entry in found if entry.tau is not None]

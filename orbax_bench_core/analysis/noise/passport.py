@@ -110,7 +110,11 @@ def point_ids(point: SweepEntry) -> set[str]:
 
 
 def save(passport: Passport, path: str) -> None:
-    """Writes a passport."""
+    """Writes a passport.
+
+    Raises:
+        UserError: It cannot be written.
+    """
     try:
         write_atomically(registry_path(path), passport.model_dump_json(indent=1).encode())
     except OSError as error:
@@ -118,7 +122,11 @@ def save(passport: Passport, path: str) -> None:
 
 
 def load(path: str) -> Passport:
-    """Reads a passport."""
+    """Reads a passport.
+
+    Raises:
+        UserError: There is none, or it is damaged or of another version.
+    """
     file = registry_path(path)
     if not file.exists():
         raise UserError(
@@ -129,7 +137,11 @@ def load(path: str) -> Passport:
 
 
 def find(path: str | None) -> Passport | None:
-    """Returns the passport of that path, or the user's own, or None when there is neither."""
+    """Returns the passport of that path, or the user's own, or None when there is neither.
+
+    Raises:
+        UserError: There is none at the path that was given, or it cannot be read.
+    """
     if path is not None:
         return load(path)
     own = default_path()

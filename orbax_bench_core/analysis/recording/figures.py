@@ -38,6 +38,14 @@ def steps_of(recording: Recording) -> model.StepFigures | None:
     """Compares steps next to a background save with others, by intervals between saves.
 
     Steps of one interval share what goes on at that time, so whole intervals are drawn.
+
+    The interval of the ratio is a bootstrap (Efron 1979) that draws whole intervals with
+    replacement.
+
+    Returns:
+        Medians in seconds. `ratio` compares mean steps within background saves with those outside,
+        with its 95 % interval; it is missing where there are too few of either. None without any
+        step.
     """
     rows: list[np.ndarray[Any, np.dtype[np.float64]]] = []
     own_all: list[float] = []
@@ -111,7 +119,11 @@ def _add(to: Any, begins: Any, ends: Any, begin: float, end: float, sign: float)
 
 
 def kept_of(recording: Recording) -> list[model.Kept]:
-    """Returns the growth of memory per save of each host, by its longest life; the most first."""
+    """Returns the growth of memory per save of each host, by its longest life; the most first.
+
+    Returns:
+        Growth in MiB per save, of resident memory and of device memory.
+    """
     levels: dict[tuple[int, Level], dict[int, list[float]]] = collections.defaultdict(dict)
     for one in recording.saves:
         for host, part in one.parts.items():
@@ -140,7 +152,12 @@ def _kept(level: Level, host: int, values: list[float]) -> model.Kept:
 
 
 def hosts_of(recording: Recording) -> list[model.HostFigures]:
-    """Returns the figures of each host, the slowest first."""
+    """Returns the figures of each host, the slowest first.
+
+    Returns:
+        Medians in seconds, and the highest peak of memory during a save in MiB; no more than a page
+        shows.
+    """
     found = []
     nodes = {host: line.node for life in recording.lives for host, line in life.hosts.items()}
     for host, node in nodes.items():
@@ -161,7 +178,15 @@ def hosts_of(recording: Recording) -> list[model.HostFigures]:
 
 
 def phases_of(operations: Iterable[Operation], host: int | None = None) -> dict[str, model.Phase]:
-    """Returns the phases of some operations, by event."""
+    """Returns the phases of some operations, by event.
+
+    Args:
+        operations: Saves or loads.
+        host: Whose events are read; None takes the first host of each.
+
+    Returns:
+        Median seconds and thread, by event of Orbax that is a duration.
+    """
     seconds: dict[str, list[float]] = collections.defaultdict(list)
     threads: dict[str, str] = {}
     for operation in operations:

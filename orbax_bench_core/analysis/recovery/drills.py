@@ -116,7 +116,10 @@ class Recovery(ResultModel):
         )
 
     def table(self) -> pandas.DataFrame:
-        """Returns one row per series and phase, with what each series lost."""
+        """Returns one row per series and phase, with what each series lost.
+
+        Times are in seconds; `low_s` and `high_s` are the ends of the interval of the median.
+        """
         import pandas
 
         return pandas.DataFrame(
@@ -149,7 +152,15 @@ TOTAL: Final = "recovery"
 
 
 def recovery_of(run: Run, added: Mapping[PhaseName, float] | None = None) -> Recovery:
-    """Summarizes the drills of a run."""
+    """Summarizes the drills of a run.
+
+    Args:
+        run: The run.
+        added: Seconds by phase of what this machine cannot show, such as the replacement of a node.
+
+    Raises:
+        UserError: The run has no drill; the message has the reason of the first failure.
+    """
     found = [_series(series, list(run.repeats(series)), added or {}) for series in run.series()]
     if not any(series.drills for series in found):
         reasons = (repeat.reason for each in run.series() for repeat in run.repeats(each))

@@ -42,7 +42,15 @@ _EXACT: Final = 1e-9
 
 
 def slope_of(values: Sequence[float]) -> Slope:
-    """Returns the growth per save of a level, with its 95 % interval."""
+    """Returns the growth per save of a level, with its 95 % interval.
+
+    Args:
+        values: A level after each save, in order; long series are averaged in groups first.
+
+    Returns:
+        Units of the level per save. A level that is exactly on a line has an interval without
+        width.
+    """
     import numpy as np
 
     stride = -(-len(values) // _MOST)
@@ -73,7 +81,14 @@ def slope_of(values: Sequence[float]) -> Slope:
 
 
 def word_of(whole: Slope, half: Slope, limit: float) -> SoakWord:
-    """Returns LEAK or PASS where both slopes agree on which side of the limit they are."""
+    """Returns LEAK or PASS where both slopes agree on which side of the limit they are.
+
+    Args:
+        whole: Growth over all saves.
+        half: Growth over the last half, in which a process that only fills its caches has come to
+            rest.
+        limit: Largest growth per save that is no leak, in the unit of the slopes.
+    """
     if min(whole.low, half.low) > limit:
         return "LEAK"
     if max(whole.high, half.high) < limit:

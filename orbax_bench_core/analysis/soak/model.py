@@ -97,7 +97,10 @@ class Soak(ResultModel):
         return Outcome(word=self.word, incomplete=any(series.failed for series in self.series))
 
     def table(self) -> pandas.DataFrame:
-        """Returns one row per point, host and level, with both slopes and the verdict."""
+        """Returns one row per point, host and level, with both slopes and the verdict.
+
+        Slopes and limits are units per save: the `unit` of the level.
+        """
         import pandas
 
         return pandas.DataFrame(

@@ -49,7 +49,15 @@ class Life(NamedTuple):
 
 
 def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
-    """Judges the growth per save of every point of a run, on every host."""
+    """Judges the growth per save of every point of a run, on every host.
+
+    Args:
+        run: The run.
+        limit_mib: Largest growth per save that is no leak, in MiB.
+
+    Raises:
+        UserError: No point has enough saves of one process; the message says why.
+    """
     notes: list[str] = []
     found = [
         judged
@@ -77,7 +85,12 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
 
 
 def lives_of(repeats: Iterable[Repeat], host: int = 0) -> list[Life]:
-    """Returns the processes that measured some repeats of one point on one host, in order."""
+    """Returns the processes that measured some repeats of one point on one host, in order.
+
+    Args:
+        repeats: Repeats of one point, in the order of measurement; warm-ups are left out.
+        host: Index of the host.
+    """
     records = [
         repeat.records[host] for repeat in repeats if not repeat.warmup and host in repeat.records
     ]

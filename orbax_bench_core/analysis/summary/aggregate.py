@@ -93,7 +93,13 @@ NOTHING_MEASURED: Final = (
 def summarize(
     repeats: Iterable[records.Repeat], table: SummaryTable | None = None
 ) -> model.RunSummary:
-    """Aggregates the repeats of a run that count."""
+    """Aggregates the repeats of a run that count.
+
+    Args:
+        repeats: The repeats of a run, those of one series next to each other, warm-ups too.
+        table: Takes every metric as a line; the summary then keeps those that reports show. None
+            keeps all of them.
+    """
     metrics: list[model.MetricSummary] = []
     operations: list[model.OperationSummary] = []
     points: list[model.PointStatus] = []
@@ -244,7 +250,13 @@ class _Point:
 
 
 def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) -> str | None:
-    """Returns the fault of the page cache that an operation met, or None."""
+    """Returns the fault of the page cache that an operation met, or None.
+
+    Args:
+        conditions: What the suite asks of the page cache.
+        operation: The load, for the message.
+        shares: Share of the checkpoint that was resident before each load, from 0 to 1.
+    """
     if not shares:
         return None
     if conditions.cache == "cold" and max(shares) > measure.TOLERATED_SHARE:

@@ -81,6 +81,10 @@ def stragglers_of(repeats: Iterable[Sequence[Record]]) -> dict[str, Straggler]:
     """Returns the straggler of each operation, given the records of each repeat, one per host.
 
     Repeats of a single host say nothing.
+
+    Returns:
+        By operation, the host that was slowest most often, and the median over the repeats of how
+        many seconds the slowest host was behind the median of all.
     """
     excess: dict[str, list[float]] = collections.defaultdict(list)
     slowest: dict[str, list[int]] = collections.defaultdict(list)

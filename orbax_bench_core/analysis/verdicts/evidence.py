@@ -138,7 +138,13 @@ def _reason(trouble: StorageTrouble) -> str:
 def storage_troubles(
     arms: Mapping[Arm, Sequence[records.Repeat]], per_life: int = 1
 ) -> Iterator[StorageTrouble]:
-    """Yields the operations with which an object store had trouble, of repeats that passed."""
+    """Yields the operations with which an object store had trouble, of repeats that passed.
+
+    Args:
+        arms: Repeats of each arm that passed.
+        per_life: Operations of one worker where slots have workers of their own; these stay
+            together when the chance of a difference is computed.
+    """
     flags = {arm: records.store_flags(repeats) for arm, repeats in arms.items()}
     for operation in dict.fromkeys(name for found in flags.values() for name in found):
         found = {arm: flags[arm].get(operation, _NO_FLAGS) for arm in arms}

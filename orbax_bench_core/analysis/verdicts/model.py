@@ -291,7 +291,11 @@ def read_verdicts(run: Run | RunDirectory) -> VerdictReport:
 
 
 def read_verdicts_file(file: str) -> VerdictReport:
-    """Reads a file of verdicts, local or gs://, wherever it lies."""
+    """Reads a file of verdicts, local or gs://, wherever it lies.
+
+    Raises:
+        UserError: It is missing, damaged or of another version.
+    """
     try:
         return _read(place(file))
     except (OSError, ImportError, ValueError) as error:

@@ -41,6 +41,12 @@ def evidence_of(
     """Returns the results of a pair so far: the first attempts in its complete blocks.
 
     `switching` says what it cost that its arms took turns; empty when they did not.
+
+    Args:
+        pair: The pair.
+        repeats: All that is recorded of it.
+        info: The run, whose rules and looks apply.
+        switching: What it cost that the arms took turns, for people; empty if they did not.
     """
     from orbax_bench_core.gate import judge
 
@@ -121,7 +127,16 @@ def _systems(pair: Pair) -> dict[Arm, str]:
 
 
 def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
-    """Judges every pair of a run by the records that it has."""
+    """Judges every pair of a run by the records that it has.
+
+    Args:
+        run: The run directory.
+        rules: Changes of the gate's rules, such as `margin=0.3`; verdicts by changed rules are
+            exploratory.
+
+    Raises:
+        UserError: There is no run, a record cannot be read, or a rule is not valid.
+    """
     read = Run(run)
     frozen = read.info
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})

@@ -10,7 +10,11 @@ Tree = dict[str, Any]
 
 
 def require_dicts(context: TestContext, benchmark: str) -> Tree:
-    """Returns the checkpoint data of a repeat in nested dicts alone: parts of it are trees."""
+    """Returns the checkpoint data of a repeat in nested dicts alone: parts of it are trees.
+
+    Raises:
+        UnmetNeed: There is no checkpoint data, or it has other containers than dicts.
+    """
     from orbax_bench_core.state import named_leaves
 
     tree = require_tree(context, benchmark)
@@ -24,7 +28,13 @@ def require_dicts(context: TestContext, benchmark: str) -> Tree:
 
 
 def only(tree: Tree, names: Collection[str], above: str = "") -> Tree:
-    """Returns the part of a tree that has the leaves of these dotted names, and no empty dict."""
+    """Returns the part of a tree that has the leaves of these dotted names, and no empty dict.
+
+    Args:
+        tree: Nested dicts.
+        names: Dotted names of leaves; a name of a dict takes all that is in it.
+        above: Dotted name of `tree` itself, with a dot at its end; empty for the root.
+    """
     found = {}
     for key, child in tree.items():
         name = f"{above}{key}"
@@ -36,7 +46,20 @@ def only(tree: Tree, names: Collection[str], above: str = "") -> Tree:
 
 
 def divided(tree: Tree, count: int, benchmark: str) -> list[Tree]:
-    """Returns so many parts of a tree of about the same bytes, which have each leaf once."""
+    """Returns so many parts of a tree of about the same bytes, which have each leaf once.
+
+    The largest leaf goes first, each to the part with the fewest bytes so far: longest processing
+    time first (Graham 1969), by which the largest part has at most 4/3 of what the best division
+    gives it.
+
+    Args:
+        tree: Nested dicts.
+        count: How many parts.
+        benchmark: Name of the benchmark, for the message.
+
+    Raises:
+        UnmetNeed: It has fewer leaves than parts.
+    """
     from orbax_bench_core.state import named_leaves, tree_bytes
 
     named = named_leaves(tree)
@@ -54,7 +77,11 @@ def divided(tree: Tree, count: int, benchmark: str) -> list[Tree]:
 
 
 def merged(parts: Sequence[Tree]) -> Tree:
-    """Returns the tree that has the leaves of all parts."""
+    """Returns the tree that has the leaves of all parts.
+
+    Args:
+        parts: Trees of nested dicts; where two have a leaf of one name, that of the last one stays.
+    """
     whole: Tree = {}
     for part in parts:
         for key, child in part.items():

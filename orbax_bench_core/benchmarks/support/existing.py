@@ -57,13 +57,26 @@ class Reference:
     def targets(
         self, sharding_path: str | None, devices: Sequence[jax.Device]
     ) -> dict[str, jax.ShapeDtypeStruct]:
-        """Returns how each array is to be laid out: as a file says, or spread over devices."""
+        """Returns how each array is to be laid out: as a file says, or spread over devices.
+
+        Args:
+            sharding_path: A sharding file, as Orbax's benchmarks read it; None spreads arrays
+                evenly.
+            devices: The devices to load to.
+
+        Returns:
+            Shape, dtype and sharding of each array, by its dotted name.
+        """
         from orbax_bench_core.state import load_targets
 
         return load_targets(self.described, sharding_path, devices, self.keys)
 
     def load(self, target: PyTree) -> PyTree:
-        """Loads the checkpoint; its arrays are ready."""
+        """Loads the checkpoint; its arrays are ready.
+
+        Args:
+            target: A tree of `jax.ShapeDtypeStruct` that says how each array is laid out.
+        """
         import jax
 
         from orbax_bench_core.state import orbax_api
@@ -93,7 +106,19 @@ def find_reference(
     option: str,
     saving: contextlib.AbstractContextManager[Any],
 ) -> Reference:
-    """Returns the checkpoint at a path or, without one, saves the repeat's data as one."""
+    """Returns the checkpoint at a path or, without one, saves the repeat's data as one.
+
+    Args:
+        context: The repeat.
+        path: A checkpoint; None takes the one that the repeat's data were loaded from, if any.
+        option: Name of the option that gives the path, for the message.
+        saving: Context in which the repeat's data are saved where there is no checkpoint.
+
+    Raises:
+        UnmetNeed: There is neither a path nor data to save, or several processes have data of their
+            own each.
+        StateError: There is no checkpoint at the path, or its save has not finished.
+    """
     from orbax_bench_core.inventory import random_keys
     from orbax_bench_core.state import describe, locate, locate_whole, orbax_api
 
@@ -121,7 +146,18 @@ def measure_load(
     *,
     asynchronous: bool = False,
 ) -> PyTree:
-    """Measures `load`, and `load_blocking` of one in the background; needs an active context."""
+    """Measures `load`, and `load_blocking` of one in the background; needs an active context.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        reference: What is loaded; its bytes give the throughput.
+        target: A tree of `jax.ShapeDtypeStruct` that says how each array is laid out.
+        asynchronous: Whether Orbax loads in the background.
+
+    Returns:
+        The loaded tree; its arrays are ready.
+    """
     import jax
 
     # The repeat's own data go first where what is loaded would not fit beside them.

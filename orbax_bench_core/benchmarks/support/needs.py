@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 
 def require_tree(context: TestContext, benchmark: str, *, of_all: bool = True) -> Any:
-    """Returns the checkpoint data of a repeat."""
+    """Returns the checkpoint data of a repeat.
+
+    Args:
+        context: The repeat.
+        benchmark: Name of the benchmark, for the message.
+        of_all: Whether several processes must hold the arrays together.
+
+    Raises:
+        UnmetNeed: There is no data, or each process has its own.
+    """
     if context.pytree is None:
         raise UnmetNeed(
             f"{benchmark} needs something to save: add a checkpoint_config with a spec or a path"
@@ -30,7 +39,11 @@ def require_tree(context: TestContext, benchmark: str, *, of_all: bool = True) -
 
 
 def require_arrays_of_all(context: TestContext, benchmark: str) -> None:
-    """Checks that several processes hold the arrays of a repeat together, and not each its own."""
+    """Checks that several processes hold the arrays of a repeat together, and not each its own.
+
+    Raises:
+        UnmetNeed: A process holds an array alone, so that each would save its own.
+    """
     import jax
 
     from orbax_bench_core.state import named_leaves
@@ -48,7 +61,11 @@ def require_arrays_of_all(context: TestContext, benchmark: str) -> None:
 
 
 def require_arrays(context: TestContext, benchmark: str) -> Any:
-    """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh."""
+    """Returns the checkpoint data of a repeat, which holds nothing but arrays over a mesh.
+
+    Raises:
+        UnmetNeed: There is no data, or a leaf is no array over a mesh.
+    """
     import jax
     from jax.sharding import NamedSharding
 
@@ -65,7 +82,11 @@ def require_arrays(context: TestContext, benchmark: str) -> Any:
 
 
 def require_leaf(context: TestContext, name: str, benchmark: str) -> Any:
-    """Returns one array of the checkpoint data."""
+    """Returns one array of the checkpoint data.
+
+    Raises:
+        UnmetNeed: The data have no such array at their top level.
+    """
     import jax
 
     found = require_tree(context, benchmark)
@@ -88,7 +109,18 @@ def require_mesh(context: TestContext, benchmark: str) -> jax.sharding.Mesh:
 def require_replicas(
     context: TestContext, axis: int, benchmark: str, *, of_processes: bool = False
 ) -> tuple[jax.sharding.Mesh, Any]:
-    """Returns a mesh with at least two replicas, and data of which each holds whole arrays."""
+    """Returns a mesh with at least two replicas, and data of which each holds whole arrays.
+
+    Args:
+        context: The repeat.
+        axis: Which axis of the mesh counts replicas.
+        benchmark: Name of the benchmark, for the message.
+        of_processes: Whether several processes must take part.
+
+    Raises:
+        UnmetNeed: The mesh has fewer than two axes or replicas, an array is sharded along that
+            axis, or there is one process where several are needed.
+    """
     from orbax_bench_core.state import named_leaves, split_axes
 
     mesh = require_mesh(context, benchmark)
@@ -112,7 +144,11 @@ def require_replicas(
 
 
 def require_processes(benchmark: str) -> None:
-    """Checks that several host processes run together."""
+    """Checks that several host processes run together.
+
+    Raises:
+        UnmetNeed: There is only one.
+    """
     import jax
 
     if jax.process_count() < 2:
@@ -123,7 +159,11 @@ def require_processes(benchmark: str) -> None:
 
 
 def require_one_process(benchmark: str) -> None:
-    """Checks that this process controls every device."""
+    """Checks that this process controls every device.
+
+    Raises:
+        UnmetNeed: There are several.
+    """
     import jax
 
     if jax.process_count() > 1:
@@ -134,7 +174,15 @@ def require_one_process(benchmark: str) -> None:
 
 
 def require_orbax_module(name: str, benchmark: str) -> ModuleType:
-    """Imports a module of Orbax that not every release has."""
+    """Imports a module of Orbax that not every release has.
+
+    Args:
+        name: The module, below `orbax.checkpoint`.
+        benchmark: Name of the benchmark, for the message.
+
+    Raises:
+        UnmetNeed: The installed release does not have it, or it cannot be imported.
+    """
     import orbax.checkpoint as ocp
 
     try:

@@ -58,7 +58,16 @@ class TorchData:
         benchmark: str,
         reference: str | None = None,
     ) -> TorchData:
-        """Finds out what a repeat saves, and makes it ready."""
+        """Finds out what a repeat saves, and makes it ready.
+
+        Args:
+            context: The repeat.
+            benchmark: Name of the benchmark, for messages.
+            reference: A checkpoint to take the values from; None takes the repeat's own data.
+
+        Raises:
+            UnmetNeed: There is no data, PyTorch is missing, or it cannot use the devices of JAX.
+        """
         import jax
 
         from orbax_bench_core.state import digest, tree_bytes
@@ -149,7 +158,11 @@ def _import_torch(benchmark: str) -> ModuleType:
 
 
 def device_of_rank(benchmark: str) -> torch.device:
-    """Returns where the tensors of this process go: where JAX has its arrays."""
+    """Returns where the tensors of this process go: where JAX has its arrays.
+
+    Raises:
+        UnmetNeed: PyTorch is missing, has no CUDA where JAX runs on GPUs, or JAX runs on TPUs.
+    """
     import jax
 
     torch = _import_torch(benchmark)

@@ -28,7 +28,18 @@ _DEFINED_IN = {
 
 
 def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
-    """Returns the part of a mesh that is the first replica with a device of this process."""
+    """Returns the part of a mesh that is the first replica with a device of this process.
+
+    Args:
+        mesh: A mesh over the devices of all processes.
+        axis: Which axis counts replicas.
+
+    Returns:
+        A mesh with the same axes, of which `axis` has length 1.
+
+    Raises:
+        ValueError: This process has no device in the mesh.
+    """
     import jax
     import numpy as np
 
@@ -40,7 +51,14 @@ def own_replica(mesh: jax.sharding.Mesh, axis: int) -> jax.sharding.Mesh:
 
 
 def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
-    """Checks that one replica can load for the others, which Orbax takes for granted."""
+    """Checks that one replica can load for the others, which Orbax takes for granted.
+
+    Args:
+        targets: How each array is to be laid out, by name.
+
+    Raises:
+        UnmetNeed: A mesh has a single axis, or its first one shards an array.
+    """
     from jax.sharding import NamedSharding
 
     from orbax_bench_core.state import split_axes
@@ -58,7 +76,11 @@ def check_broadcast(targets: Mapping[str, jax.ShapeDtypeStruct]) -> None:
 
 
 def check_replicas(tree: Any) -> None:
-    """Checks that all devices that hold a part of an array hold the same values."""
+    """Checks that all devices that hold a part of an array hold the same values.
+
+    Raises:
+        VerificationError: Two replicas of a part differ; the message names the array.
+    """
     # The digest of a tree looks at one replica of each part, and so does not see that another one
     # got nothing. Every process must call.
     import jax
@@ -127,7 +149,14 @@ def initialize() -> None:
 
 @contextlib.contextmanager
 def orbax_flags(**values: bool) -> Iterator[None]:
-    """Sets command-line flags of Orbax for a while."""
+    """Sets command-line flags of Orbax for a while.
+
+    Args:
+        **values: The flags, by name.
+
+    Raises:
+        UnmetNeed: The installed Orbax lacks a flag.
+    """
     # They are read from the whole process, so they must not outlive the benchmark that sets them.
     from absl import flags
 

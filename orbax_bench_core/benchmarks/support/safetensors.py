@@ -56,7 +56,14 @@ def named_files(path: str, links: epath.Path) -> tuple[epath.Path, tuple[str, ..
 
 
 def write_arrays(directory: epath.Path, tree: Any) -> None:
-    """Writes the arrays of a tree as one file, `model.safetensors`."""
+    """Writes the arrays of a tree as one file, `model.safetensors`.
+
+    The format is that of Hugging Face: the length of the header as 8 bytes, little-endian; the
+    header as JSON; and the arrays one after the other. Every process must call; process 0 writes.
+
+    Raises:
+        UnmetNeed: The format cannot hold a leaf.
+    """
     import jax
 
     from orbax_bench_core.state import named_leaves
@@ -78,7 +85,16 @@ def write_arrays(directory: epath.Path, tree: Any) -> None:
 
 
 def check_holds(name: str, dtype: str, *, array: bool) -> None:
-    """Checks that the format can hold a leaf."""
+    """Checks that the format can hold a leaf.
+
+    Args:
+        name: The leaf, for the message.
+        dtype: Its dtype, as NumPy names it.
+        array: Whether it is an array; the format has no other leaves.
+
+    Raises:
+        UnmetNeed: The format cannot.
+    """
     known = DTYPES.values()
     if dtype not in known or not array:
         raise UnmetNeed(

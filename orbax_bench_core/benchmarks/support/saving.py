@@ -48,6 +48,16 @@ def measure_parts(
 
     Where the suite asks for durability also `save_durable`, until everything is on stable storage.
     A save of which nothing goes on in the background has no `save_background`.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        path: Folder of the checkpoint.
+        begin: Saves as far as the caller has to wait for; its result goes to `finish`.
+        finish: Waits for what goes on in the background; None if nothing does.
+        num_bytes: Bytes of the arrays, which give the throughput.
+        collectors: Keys of the collectors of each block; None takes the default ones.
+        meanwhile: Context that is open during the background part, such as training.
     """
     with contextlib.ExitStack() as until_durable:
         if context.durable:
@@ -80,6 +90,16 @@ def measure_save_by(
     """Saves once by the function of Orbax that the option `async_enabled` asks for.
 
     It measures as `measure_parts` does, with the collectors of the options.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        path: Folder of the checkpoint.
+        tree: What is saved; its arrays are ready before the clock starts, and without the host
+            copies of an earlier save.
+        save: Saves and returns when it is done.
+        save_async: Begins to save; its result has a `result()` that waits.
+        meanwhile: Context that is open during the background part.
     """
     import jax
 
@@ -109,7 +129,16 @@ def measure_load(
     *,
     num_bytes: int,
 ) -> Any:
-    """Measures one load until its arrays are ready, and returns what was loaded."""
+    """Measures one load until its arrays are ready, and returns what was loaded.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat, which sets the page cache before.
+        operation: Name of the block.
+        path: Folder of the checkpoint.
+        load: Loads it.
+        num_bytes: Bytes of the arrays, which give the throughput.
+    """
     import jax
 
     context.prepare_load(operation, path)
@@ -163,6 +192,9 @@ def measure_step(
 
     `arguments` makes the `args` of `save` of the tree, whose arrays keep no host copy of an earlier
     step.
+
+    Returns:
+        Whether the step was saved.
     """
     # A step that is saved gives the operations of `measure_two_part_save`, one that the manager's
     # policy passes over gives `skip`: a mean of both would say nothing of either.
@@ -195,7 +227,17 @@ def measure_two_part_save(
     finish: Callable[[], object] | None,
     collectors: Sequence[str] | None = None,
 ) -> None:
-    """Saves once and measures as `measure_parts`, where a save has no result to wait for."""
+    """Saves once and measures as `measure_parts`, where a save has no result to wait for.
+
+    Args:
+        metrics: Takes the samples.
+        context: The repeat.
+        path: Folder of the checkpoint.
+        tree: What is saved; its arrays are ready before the clock starts.
+        begin: Saves as far as the caller has to wait for.
+        finish: Waits for the background part; None if there is none.
+        collectors: Keys of the collectors of each block; None takes the default ones.
+    """
     import jax
 
     from orbax_bench_core.state import tree_bytes

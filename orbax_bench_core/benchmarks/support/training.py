@@ -27,7 +27,15 @@ class Training:
     """
 
     def __init__(self, tree: PyTree, *, matrix_size: int) -> None:
-        """Compiles the step; the state is that of `restart`."""
+        """Compiles the step; the state is that of `restart`.
+
+        Args:
+            tree: The checkpoint; its leaves other than arrays of numbers are not trained.
+            matrix_size: Rows and columns of the matrices that each device multiplies in a step.
+
+        Raises:
+            UnmetNeed: It has no array of numbers.
+        """
         self._leaves, self._structure = jax.tree.flatten(tree)
         self._trained = [i for i, leaf in enumerate(self._leaves) if _is_trained(leaf)]
         originals = self._originals()
@@ -63,7 +71,15 @@ class Training:
         return [self._timed_step(True)[0] for _ in range(count)]
 
     def steps_while(self, going: Callable[[], bool], *, most: int) -> list[float]:
-        """Takes steps as long as something goes on."""
+        """Takes steps as long as something goes on.
+
+        Args:
+            going: Says whether this process is still to train; asked before each step.
+            most: Steps after which it ends anyway.
+
+        Returns:
+            Seconds of each step that began while this process was to train.
+        """
         # Processes need not see it end at the same step: they train on until it ended for all.
         times: list[float] = []
         for _ in range(most):

@@ -224,6 +224,7 @@ class HostServer:
         with self._changed:
             earlier = self.hosts.get(rank)
             if earlier is not None and not earlier.lost:
+                # That one may be gone, and not yet silent for long enough to be taken for lost.
                 refuse(wire, f"another agent is host {rank} already ({earlier.name})", again=True)
             if not self.address or _is_loopback(self.address):
                 self.address = wire.address

@@ -89,7 +89,19 @@ class JoinFiles:
     def offered(
         self, token: str | None, suite_archive: bytes | None = None
     ) -> Iterator[tuple[str, str]]:
-        """Writes them while the hosts of a run are together."""
+        """Writes them while the hosts of a run are together.
+
+        Args:
+            token: The word by which hosts join, if the user has given one; otherwise a random one
+                is written, readable by this user alone.
+            suite_archive: The suite's folder for hosts that cannot read it, as `pack` made it.
+
+        Yields:
+            The token, and the random word that marks this folder as the one of process 0.
+
+        Raises:
+            UserError: The folder cannot be written to.
+        """
         place, secret = secrets.token_hex(16), token or secrets.token_hex(32)
         try:
             for name in (_TOKEN_FILE, _ARCHIVE_FILE, _PLACE_FILE):
@@ -100,6 +112,7 @@ class JoinFiles:
             if suite_archive is not None:
                 _write_private(self._folder / _ARCHIVE_FILE, suite_archive)
             (self._folder / _PLACE_FILE).write_text(place)
+            # The token comes last: a host that finds it finds the other files as well.
             if token is None:
                 _write_private(self._folder / _TOKEN_FILE, secret.encode())
         except OSError as error:
@@ -123,7 +136,14 @@ class JoinFiles:
             time.sleep(_POLL_S)
 
     def suite_archive(self, most: int) -> bytes:
-        """Returns the archive that process 0 has written, once it shows here."""
+        """Returns the archive that process 0 has written, once it shows here.
+
+        Args:
+            most: Bytes that it may have.
+
+        Raises:
+            OSError: It did not show in time, or is larger.
+        """
         deadline = time.monotonic() + _SHOWS_S
         while True:
             try:
@@ -189,6 +209,8 @@ def _write_private(path: AnyPath, data: bytes) -> None:
     if "://" in str(path):
         path.write_bytes(data)  # anyone who may read the bucket may join
         return
+    # Private before it has content, and put in place as a whole: no other user can read it, and no
+    # host half of it.
     new = Path(f"{os.fspath(path)}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -214,7 +236,12 @@ class PortRange:
 
     @classmethod
     def parse(cls, text: str) -> PortRange:
-        """Reads a range as people give it, such as `9000-9031`."""
+        """Reads a range as people give it, such as `9000-9031`.
+
+        Raises:
+            UserError: It is no range, goes beyond the ports there are, or has fewer ports than
+                groups of workers may be alive at once.
+        """
         found = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", text)
         if found is None:
             raise UserError(f"--port-range: {text!r} is no range of ports; write it as 9000-9031")
@@ -250,7 +277,19 @@ class PortRange:
 
 
 def free_port(address: str, port: int = 0) -> int:
-    """Returns a port of this machine at which nothing listens."""
+    """Returns a port of this machine at which nothing listens.
+
+    Args:
+        address: Where the port is listened at, as IPv4 or IPv6.
+        port: The port that is wanted; 0 for any.
+
+    Returns:
+        The port; 0 if the one that is wanted is taken. Another process may take it before it is
+        used.
+
+    Raises:
+        OSError: Any port will do, and none is free or the address is not one of this machine.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
         # What a group that has ended leaves in the kernel is in nobody's way.

@@ -206,6 +206,7 @@ class LocalWorker:
         self._log_file = log_file
         self._memory_kills = MemoryKills.read()
         log_file.parent.mkdir(parents=True, exist_ok=True)
+        # A pipe of their own, for libraries print to standard output whatever they like.
         events_in, events_out = os.pipe()
         no_link = os.O_NOFOLLOW  # a log is written to, not replaced
         with open(log_file, "ab", opener=lambda name, f: os.open(name, f | no_link, 0o666)) as log:
@@ -220,6 +221,7 @@ class LocalWorker:
                 # Ctrl-C is for the orchestrator, which then stops its workers in order.
                 start_new_session=True,
             )
+        # A pipe ends once all writers have closed it: so its end is that of the worker.
         os.close(events_out)
         threading.Thread(target=self._read, args=(events_in,), daemon=True).start()
 
@@ -249,7 +251,10 @@ class LocalWorker:
         return redacted("\n".join(printed[-lines:]))
 
     def stacks(self) -> str:
-        """Has the worker print where each of its threads stands, and returns its last lines."""
+        """Has the worker print where each of its threads stands, and returns its last lines.
+
+        A worker that is stopped cannot answer, so that of it the stacks in the kernel are returned.
+        """
         if self.signs().stopped:
             return kernel_stacks(self._process.pid)
         before = self._log_file.stat().st_size

@@ -135,6 +135,7 @@ class RemoteHost:
                 python=python,
                 log=log.name,
             )
+            # Contact may have been lost before `_lose` could tell this worker of it.
             if self.lost:
                 worker.lose(self.lost)
             workers.append(worker)
@@ -148,7 +149,13 @@ class RemoteHost:
             self._lose(str(error))
 
     def ask(self, op: str, *, within_s: float | None = _ANSWER_S, **fields: object) -> Any:
-        """Sends a question and returns the answer; None if contact is lost, or it takes long."""
+        """Sends a question and returns the answer; None if contact is lost, or it takes long.
+
+        Args:
+            op: What is asked.
+            within_s: Seconds that the answer may take; None for any time while contact lasts.
+            **fields: What the question needs, as JSON can hold it.
+        """
         question = next(self._ids)
         box: queue.SimpleQueue[Any] = queue.SimpleQueue()
         with self._guard:

@@ -92,7 +92,11 @@ class Wire:
         self._keys = (sends, receives)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends one message."""
+        """Sends one message.
+
+        Raises:
+            OSError: Contact is lost, or the other side has taken nothing for too long.
+        """
         payload = json.dumps(message).encode()
         with self._sending:
             code = b""

@@ -244,10 +244,20 @@ def comparing_releases(
     *,
     gate: Mapping[str, Any] = NOTHING,
 ) -> LoadedSuite:
-    """Returns a suite with two environments as its arms."""
-    # Environments of the suite are replaced. Where it has arms, both sides are its candidate: with
-    # the options, the benchmark, the processes, the mesh and the storage of that arm. Keys of
-    # `gate` go in place of those of the suite's `gate` block.
+    """Returns a suite with two environments as its arms.
+
+    Environments of the suite are replaced. Where it has arms, both sides are its candidate: with
+    the options, the benchmark, the processes, the mesh and the storage of that arm.
+
+    Args:
+        loaded: The suite.
+        baseline: Environment of the baseline; its name is that of the side.
+        candidate: Environment of the candidate.
+        gate: Keys that go in place of those of the suite's `gate` block.
+
+    Raises:
+        SuiteError: The suite that results is not valid.
+    """
     data = dict(loaded.source.data)
     data["environments"] = [
         environment.model_dump(mode="json", exclude_defaults=True)
@@ -264,9 +274,19 @@ def comparing_releases(
 
 
 def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) -> tuple[str, ...]:
-    """Returns the requirements of every environment of a search but the package's release."""
-    # That is `also`, and of the environment of the suite's candidate (or its only one) whatever
-    # names neither the package nor one of `also`.
+    """Returns the requirements of every environment of a search but the package's release.
+
+    Args:
+        loaded: The suite, whose candidate (or only) environment may have requirements.
+        package: The package that is searched, whose own requirement is left out.
+        also: Requirements from the command line; they replace those of the suite by the same name.
+
+    Returns:
+        `also`, followed by the requirements of the suite that are left.
+
+    Raises:
+        UserError: The suite's environment is an interpreter, into which nothing is installed.
+    """
     environment = _own_environment(loaded)
     if environment is None:
         return tuple(also)
@@ -329,7 +349,12 @@ class Upgrading(Comparison):
     own: bool = True  # whether the suite is the user's
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
-        """Gives a suite the releases as its arms, once it is known that there are such."""
+        """Gives a suite the releases as its arms, once it is known that there are such.
+
+        Raises:
+            UserError: A version cannot be read or is not released, both are the same, or `--from`
+                is not older than `--to`.
+        """
         from orbax_bench_core.environments import newest_release
 
         if not self.own:  # its folder is ours, and has nothing for a worker to import

@@ -17,7 +17,17 @@ MOST_RUNS: Final = 60
 
 
 def write_site(places: Iterable[str], folder: str, *, most: int = MOST_RUNS) -> Site:
-    """Writes `index.html`, `site.json` and what finished runs say into a folder, local or gs://."""
+    """Writes `index.html`, `site.json` and what finished runs say into a folder, local or gs://.
+
+    Args:
+        places: Folders with run directories below them, or patterns.
+        folder: Where the pages go; runs below it write them again.
+        most: Runs of each suite that are shown, the newest.
+
+    Raises:
+        UserError: A path is empty.
+        OSError: A page cannot be written.
+    """
     given, root = list(places), place(folder)
     if not all(given):
         raise UserError("the path of a folder is empty; name one, or `.` for this one")

@@ -41,7 +41,14 @@ def columns(every: Iterable[Series]) -> dict[str, dict[str, Value]]:
 def experiment(
     name: str, created: float, rows: Mapping[str, Mapping[str, Value]], metrics: Mapping[str, str]
 ) -> api_pb2.Experiment:
-    """Returns the message that declares the columns."""
+    """Returns the message that declares the columns.
+
+    Args:
+        name: Name of the suite.
+        created: When the run began, in seconds since 1970.
+        rows: Parameters of each row, by its name.
+        metrics: Title of each metric, by its tag.
+    """
     found = api_pb2.Experiment(name=name, time_created_secs=created)
     for column in sorted({name for row in rows.values() for name in row}):
         values = [row[column] for row in rows.values() if column in row]
@@ -62,7 +69,13 @@ def experiment(
 
 
 def session_start(group: str, began: float, parameters: Mapping[str, Value]) -> SessionStartInfo:
-    """Returns the message that makes a point a row; points of one group would become one row."""
+    """Returns the message that makes a point a row; points of one group would become one row.
+
+    Args:
+        group: Name of the row.
+        began: When it began, in seconds since 1970.
+        parameters: Its value in each column.
+    """
     info = SessionStartInfo(group_name=group, start_time_secs=began)
     for name, value in parameters.items():
         kind = {bool: "bool", str: "string"}.get(type(value), "number")

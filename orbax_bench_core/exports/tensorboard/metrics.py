@@ -84,7 +84,11 @@ def collect(repeats: Iterable[Repeat]) -> Metrics:
 
 
 def throughput(metrics: Metrics, operation: str) -> float | None:
-    """Returns all bytes over all seconds of the slowest hosts, in GiB/s; never a mean of rates."""
+    """Returns all bytes over all seconds of the slowest hosts, in GiB/s; never a mean of rates.
+
+    Returns:
+        GiB/s; None if not every repeat says how many bytes it moved.
+    """
     seconds, moved = metrics[operation, TIME].reduced(max), moved_bytes(metrics, operation)
     if len(moved) != len(seconds) or sum(seconds) == 0:
         return None
