@@ -4,7 +4,9 @@ import contextlib
 import datetime
 import enum
 import json
+import shlex
 import uuid
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import pydantic
@@ -14,6 +16,7 @@ from orbax_bench_core.errors import Problem, UserError, command, first_fault
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.versions import SCHEMA_VERSION, Versioned, parsed_file
 
+_MADE_BY: Final = "# made by: orbax-bench "
 RunStatus = Literal["running", "complete", "incomplete"]
 
 
@@ -68,6 +71,17 @@ class RunInfo(Versioned):
     def order(self, pair: sweep.Pair, block: int) -> tuple[config.Arm, ...]:
         """Returns the arm of each of the 4 slots of a block."""
         return sweep.arrangement(self.order_seed, pair.id, block)
+
+    @staticmethod
+    def made_by(words: Sequence[str], text: str) -> str:
+        """Returns the text of a suite that no file has, with the command that made it."""
+        return f"{_MADE_BY}{shlex.join(words)}\n{text}"
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """Command that made the suite and goes on with it; empty for a suite of a user's file."""
+        first = self.suite_text.partition("\n")[0]
+        return tuple(shlex.split(first.removeprefix(_MADE_BY))) if _MADE_BY in first else ()
 
     @property
     def order_seed(self) -> str:
