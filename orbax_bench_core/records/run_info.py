@@ -75,13 +75,15 @@ class RunInfo(Versioned):
     @staticmethod
     def made_by(words: Sequence[str], text: str) -> str:
         """Returns the text of a suite that no file has, with the command that made it."""
-        return f"{_MADE_BY}{shlex.join(words)}\n{text}"
+        # At its end, so that messages name the lines of the file.
+        return f"{text.rstrip()}\n{_MADE_BY}{shlex.join(words)}\n"
 
     @property
     def again(self) -> tuple[str, ...]:
         """Command that made the suite and goes on with it; empty for a suite of a user's file."""
-        first = self.suite_text.partition("\n")[0]
-        return tuple(shlex.split(first.removeprefix(_MADE_BY))) if _MADE_BY in first else ()
+        last = self.suite_text.rstrip().rpartition("\n")[2]
+        made = last.startswith(_MADE_BY)
+        return tuple(shlex.split(last.removeprefix(_MADE_BY))) if made else ()
 
     @property
     def order_seed(self) -> str:
