@@ -16,6 +16,7 @@ from orbax_bench_core.config import (
 )
 from orbax_bench_core.errors import Problem, UserError, shortened
 from orbax_bench_core.experiments import Comparison
+from orbax_bench_core.records import RunInfo
 
 _OWN_KEYS: Final = {"environment", "generator", "processes", "storage"}
 
@@ -28,12 +29,24 @@ class FlaggedComparison(Comparison):
     same: bool
 
     def checked(self, suite: LoadedSuite) -> LoadedSuite:
-        """Gives a suite its arms."""
-        return with_arms(suite, *self.arms, same=self.same)
+        """Gives a suite its arms; the command that goes on has the flags that say them."""
+        found = with_arms(suite, *self.arms, same=self.same)
+        flags = [
+            word for arm, given in zip(ARMS, self.arms, strict=True) for word in _flags(arm, given)
+        ]
+        flags += ["--aa"] if self.same else []
+        if not flags:
+            return found
+        text = RunInfo.made_by(("ab", suite.source.file, *flags), found.text)
+        return dataclasses.replace(found, text=text)
 
     def errors(self) -> contextlib.AbstractContextManager[None]:
         """Tells what is wrong with an arm by its flag."""
         return told_by_flags(*self.arms)
+
+
+def _flags(arm: Arm, given: Sequence[str]) -> list[str]:
+    return [word for each in given for word in (f"--{arm}", each)]
 
 
 def with_arms(

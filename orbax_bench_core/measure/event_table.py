@@ -96,6 +96,13 @@ _SAVE = (
          "From the start of the last save, or of the process, to the start of this one"),
     ),
     *_group(
+        "2_save_breakdown", "/orbax-bench/", _Type.ELAPSED,
+        ("metadata_directory_wait_s", "metadata_directory_wait_secs",
+         "Of worker_io_s: the primary host makes a directory for metadata, the others look for it"),
+        ("directories_wait_s", "directories_wait_secs",
+         "Of commit_s: a thread that writes waits for directories of the primary host"),
+    ),
+    *_group(
         "2_save_breakdown", "/jax/checkpoint/write/", _Type.COUNT,
         ("commit_future_count", "async/commit_future_count", "Writes that a commit waited for"),
     ),

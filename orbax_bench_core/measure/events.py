@@ -18,6 +18,7 @@ _PREFIXES = (
     "/jax/compilation_cache/",
     "/jax/core/compile/",
     "/orbax/",  # of emergency managers
+    "/orbax-bench/",  # waits that we time in Orbax
 )
 # Moments in epoch milliseconds: no quantity that could be summed, averaged or compared.
 _MOMENT = re.compile(r"/(\w+_)?(start|end)_time$")

@@ -8,10 +8,9 @@ whatever happens in them.
 import collections
 import functools
 import inspect
-import itertools
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -68,20 +67,45 @@ class _Hook(NamedTuple):
     after: Callable[[Any, tuple[Any, ...], BaseException | None], object]
 
 
-class Hooks:
-    """All hooks of a recorder."""
+def time_waits(hear: Callable[[str, float], object]) -> None:
+    """Lets `hear` take the waits for the primary host of this process: the event, and its seconds.
 
-    def __init__(self, tracker: Tracker, tick: Tick, guard: Guard) -> None:
-        """Sets no hook yet."""
-        self._tracker, self._tick, self._guard = tracker, tick, guard
+    What Orbax times of a host's own writes, `OWN_TIMES`, has these waits in it.
+    """
+    Hooks(_waits(hear), Guard()).set()
+
+
+def hooks_of_a_job(tracker: Tracker, tick: Tick) -> Iterator[_Hook]:
+    """Yields the hooks on all that a job calls, and on what Orbax does behind it."""
+
+    def waits(event: str, seconds: float) -> None:
+        tracker.event(event, seconds, {})
+
+    for hooks in (_calls(tracker, tick), _functions(tracker), _recorded(tracker), _waits(waits)):
+        yield from hooks
+    yield from (_steps(tick), _commits(tracker))
+
+
+class Hooks:
+    """Hooks, each set as soon as the module is imported that it is on."""
+
+    def __init__(
+        self,
+        hooks: Iterable[_Hook],
+        guard: Guard,
+        hear: Callable[[str, float, Mapping[str, Any]], object] | None = None,
+    ) -> None:
+        """Sets no hook yet; `hear` takes all events of Orbax, with value and labels."""
+        self._guard = guard
         self._patched: list[tuple[Any, str, Any, Any]] = []
         self._listeners: list[tuple[Callable[[Any], None], Any]] = []
         self.lacking: list[str] = []  # names that this release of Orbax or JAX does not have
         self._hooks: dict[str, list[_Hook]] = collections.defaultdict(list)
-        ways = _calls(tracker, tick), _functions(tracker), _recorded(tracker), _waits(tracker)
-        for hook in (*itertools.chain(*ways), _steps(tick), _commits(tracker)):
+        for hook in hooks:
             self._hooks[hook.module].append(hook)
-        wanted = {**dict.fromkeys(self._hooks, self._wrap_all), "jax.monitoring": self._listen}
+        wanted = dict.fromkeys(self._hooks, self._wrap_all)
+        if hear is not None:
+            wanted["jax.monitoring"] = functools.partial(self._listen, hear)
         guarded = {
             name: functools.partial(guard.call, "hook", then) for name, then in wanted.items()
         }
@@ -112,8 +136,10 @@ class Hooks:
                 setattr(holder, hook.name, ours)
                 self._patched.append((holder, hook.name, original, ours))
 
-    def _listen(self, module: ModuleType) -> None:
-        take, call = self._tracker.event, self._guard.call
+    def _listen(
+        self, take: Callable[[str, float, Mapping[str, Any]], object], module: ModuleType
+    ) -> None:
+        call = self._guard.call
 
         def event(name: str, number: float = 1.0, **labels: Any) -> None:
             if name.startswith(_PREFIXES):
@@ -269,7 +295,7 @@ def _commits(tracker: Tracker) -> _Hook:
     return _Hook(*_COMMITS, "_thread_func", before, after)
 
 
-def _waits(tracker: Tracker) -> list[_Hook]:
+def _waits(hear: Callable[[str, float], object]) -> list[_Hook]:
     """Returns the hooks on where a thread that writes waits for the primary host.
 
     That makes the directories, which the other hosts look for four times a second.
@@ -281,7 +307,7 @@ def _waits(tracker: Tracker) -> list[_Hook]:
     def hook(module: str, owner: str, name: str, event: str) -> _Hook:
         def ends(begun: float | None, *_: object) -> None:
             if begun is not None:
-                tracker.event(event, time.perf_counter() - begun, {})
+                hear(event, time.perf_counter() - begun)
 
         return _Hook(module, owner, name, begins, ends)
 

@@ -22,6 +22,12 @@ SIGNAL_WAIT: Final = "/orbax-bench/directories_wait_secs"
 The former lies within the time of the arrays that Orbax tells as that of a worker, both in that of
 a commit.
 """
+OWN_TIMES: Final = {
+    "/jax/orbax/write/worker/total_duration_secs": (METADATA_WAIT,),
+    "/jax/checkpoint/write/async/commit_duration_sec": (METADATA_WAIT, SIGNAL_WAIT),
+    "/jax/orbax/write/background_ts_duration_secs": (METADATA_WAIT, SIGNAL_WAIT),
+}
+"""Events that time what a host writes itself, with the waits for the primary host in them."""
 
 _PART_BYTES: Final = 2**20
 _MOST_CHARACTERS: Final = 500

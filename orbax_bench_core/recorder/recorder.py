@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from orbax_bench_core.recorder import processes
 from orbax_bench_core.recorder.guard import Guard, log
-from orbax_bench_core.recorder.hooks import SAID, Hooks
+from orbax_bench_core.recorder.hooks import SAID, Hooks, hooks_of_a_job
 from orbax_bench_core.recorder.lines import FORMAT, LinesFile
 from orbax_bench_core.recorder.operations import Frame, Operation, Tracker, rss
 from orbax_bench_core.recorder.stalls import FEWEST, stall_limit
@@ -62,7 +62,9 @@ class Recorder:
         self.directory = text if "://" in text else os.path.abspath(text)
         self._openmetrics = openmetrics
         self._guard, self._tracker, self._totals = Guard(), Tracker(), Summary()
-        self._hooks = Hooks(self._tracker, self._tick, self._guard)
+        self._hooks = Hooks(
+            hooks_of_a_job(self._tracker, self._tick), self._guard, self._tracker.event
+        )
         self._users, self._pid = 1, os.getpid()
         self._began, self._epoch = time.perf_counter(), time.time()
         self._rank, self._last = sys.maxsize, (0, 0.0)  # source of the steps, and the last one

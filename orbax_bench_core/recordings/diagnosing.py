@@ -23,8 +23,7 @@ def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> reco
         found: The job, as it was recorded.
         mtbf_s: Seconds between two failures of the job; by default as they were recorded.
     """
-    diagnosis = recording.diagnosis_of(found)
-    return diagnosis.model_copy(update={"interval": _interval(found, diagnosis, mtbf_s)})
+    return recording.diagnosis_of(found, lambda diagnosis: _interval(found, diagnosis, mtbf_s))
 
 
 def suite_like(diagnosis: recording.Diagnosis, file: str = "job.yaml") -> LoadedSuite:

@@ -4,7 +4,9 @@ import contextlib
 import datetime
 import enum
 import json
+import shlex
 import uuid
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import pydantic
@@ -14,6 +16,7 @@ from orbax_bench_core.errors import Problem, UserError, command, first_fault
 from orbax_bench_core.provenance import CodeUnderTest
 from orbax_bench_core.records.versions import SCHEMA_VERSION, Versioned, parsed_file
 
+_MADE_BY: Final = "# made by: orbax-bench "
 RunStatus = Literal["running", "complete", "incomplete"]
 
 
@@ -68,6 +71,19 @@ class RunInfo(Versioned):
     def order(self, pair: sweep.Pair, block: int) -> tuple[config.Arm, ...]:
         """Returns the arm of each of the 4 slots of a block."""
         return sweep.arrangement(self.order_seed, pair.id, block)
+
+    @staticmethod
+    def made_by(words: Sequence[str], text: str) -> str:
+        """Returns the text of a suite that no file has, with the command that made it."""
+        # At its end, so that messages name the lines of the file.
+        return f"{text.rstrip()}\n{_MADE_BY}{shlex.join(words)}\n"
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """Command that made the suite and goes on with it; empty for a suite of a user's file."""
+        last = self.suite_text.rstrip().rpartition("\n")[2]
+        made = last.startswith(_MADE_BY)
+        return tuple(shlex.split(last.removeprefix(_MADE_BY))) if made else ()
 
     @property
     def order_seed(self) -> str:

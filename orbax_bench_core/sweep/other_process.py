@@ -7,9 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.python_command import python_command
+
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
 
 
 def benchmark_environment(suite_file: str) -> dict[str, str]:
@@ -65,7 +68,12 @@ def printed_apart(
 
 
 def suite_folder(suite_file: str) -> Path | None:
-    """Returns the folder in which a suite lies; None for one that has no folder on this machine."""
+    """Returns the folder in which a suite lies; None for one that has no folder on this machine.
+
+    One of this package has none either: next to it lie modules of ours, which no worker imports by
+    their last names.
+    """
     if not suite_file or "://" in suite_file:
         return None
-    return Path(suite_file).resolve().parent
+    folder = Path(suite_file).resolve().parent
+    return None if folder.is_relative_to(_PACKAGE) else folder

@@ -2,8 +2,12 @@
 
 import pytest
 
+from orbax_bench_core.analysis.verdicts import judge_run
 from orbax_bench_core.cli.arm_flags import with_arms
 from orbax_bench_core.config import parse_suite
+from orbax_bench_core.experiments import Comparison
+from tests.support.shown import next_command
+from tests.support.verdicts import build_operation, build_point
 
 SUITE = "suite_name: s\nbenchmarks:\n- {generator: g, options: {}}\n"
 
@@ -62,6 +66,23 @@ def test_a_pipeline_refuses_arms_that_measure_the_same(orbax_bench, write_suite,
     assert refused.code == 2
     assert "both arms measure the same" in refused.err
     assert orbax_bench(*plan, write_suite(extra="arms: {}\n")).code == 0
+
+
+@pytest.mark.parametrize(
+    "flags", [("--candidate", "use_ocdbt=false"), ("--baseline", "use_zarr3=false"), ("--aa",)]
+)
+def test_the_command_that_goes_on_has_the_flags_that_say_the_arms(
+    orbax_bench, write_suite, tmp_path, monkeypatch, flags
+):
+    def measure(self, session, *, lock):
+        open_ = build_point("p", build_operation("save", "INCONCLUSIVE", 1.1), next_look=40)
+        found = judge_run(session.directory)
+        self.verdicts = found.model_copy(update={"points": (open_,), "word": "INCONCLUSIVE"})
+
+    monkeypatch.setattr(Comparison, "measure", measure)
+    suite, folder = str(write_suite()), str(tmp_path / "out")
+    said = orbax_bench("ab", suite, "-o", folder, *flags).out
+    assert next_command(said) == ["ab", suite, *flags, "-o", folder]
 
 
 @pytest.mark.slow

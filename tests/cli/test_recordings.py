@@ -34,3 +34,22 @@ def test_a_command_that_reads_runs_names_the_one_that_reads_a_recording(
 def test_diagnose_reads_it(orbax_bench, tmp_path):
     Job(tmp_path).train().saves_of(2).write()
     assert orbax_bench("diagnose", tmp_path / "recording").code == 0
+
+
+@pytest.mark.parametrize(
+    ("saves", "call", "named"),
+    [
+        pytest.param(60, 1.0, True, id="a tenth of the time"),
+        pytest.param(40, 1.0, False, id="a short job"),
+        pytest.param(60, 0.1, False, id="a hundredth of the time"),
+    ],
+)
+def test_diagnose_names_an_interval_that_costs_much_of_a_long_job(
+    orbax_bench, tmp_path, saves, call, named
+):
+    Job(tmp_path).train().saves_of(saves, call=call).write()
+    done = orbax_bench("diagnose", tmp_path / "recording", "--mtbf", "4h")
+    assert done.code == (1 if named else 0), done.out
+    said = " ".join(done.out.split())
+    assert ("SAVES TOO OFTEN: saves every 11 s and failures cost 9." in said) == named
+    assert ("What helps: save every " in said) == named

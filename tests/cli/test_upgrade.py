@@ -1,11 +1,12 @@
 """`orbax-bench upgrade`, with releases and comparisons that are known."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from orbax_bench_core import environments, provenance
-from orbax_bench_core.analysis.verdicts import verdicts_document
+from orbax_bench_core.analysis.verdicts import judge_run, verdicts_document
 from orbax_bench_core.environments import EnvironmentFailed, Interpreter
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.experiments import Comparison, Conclusion
@@ -96,15 +97,26 @@ def test_a_regression_is_followed_by_the_search_for_the_release(upgrade, tmp_pat
     assert words == [*known, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8-bisect")]
 
 
-def test_what_is_unfinished_goes_on_by_upgrade_as_there_is_no_file_of_its_suite(
-    upgrade, judged, tmp_path
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_unfinished_goes_on_by_upgrade_on_every_page_and_in_the_terminal(
+    index, orbax_bench, tmp_path, monkeypatch, write_suite, own
 ):
-    open_ = build_point("p", build_operation("save", "INCONCLUSIVE", 1.1), next_look=40)
-    judged.append(build_report(open_, suite_file="upgrade.yaml"))
-    said = upgrade("--from", "0.11.32", "--to", "0.12.8", "--with", "jax==0.10.2").out
+    def measure(self, session, *, lock):
+        open_ = build_point("p", build_operation("save", "INCONCLUSIVE", 1.1), next_look=40)
+        found = judge_run(session.directory)
+        self.verdicts = found.model_copy(update={"points": (open_,), "word": "INCONCLUSIVE"})
+
+    monkeypatch.setattr(Comparison, "measure", measure)
+    monkeypatch.chdir(tmp_path)
+    suite = ("--suite", str(write_suite())) if own else ()
+    both = ["upgrade", *suite, "--from", "0.11.32", "--to", "0.12.8", "--with", "jax==0.10.2"]
+    said = orbax_bench(*both).out
     assert_accepted(said)
-    both = ["upgrade", "--from", "0.11.32", "--to", "0.12.8", "--with", "jax==0.10.2"]
-    assert next_command(said) == [*both, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8")]
+    again = [*both, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8")]
+    assert next_command(said) == again
+    for page in ("verdicts.md", "verdicts.html"):
+        text = Path(again[-1], page).read_text()
+        assert shlex.join(["orbax-bench", *again]) in text, page
 
 
 def test_it_says_beforehand_how_long_that_takes(upgrade):

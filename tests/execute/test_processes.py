@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.processes import run_cli
+
 pytestmark = pytest.mark.slow
 
 SAVE_RESTORE = """
@@ -95,3 +97,26 @@ def test_an_unmet_need_of_all_hosts_keeps_their_workers(orchestrate):
     errors = [record.error for record in run.repeat("need").values()]
     assert [error.type for error in errors] == ["UnmetNeed"] * 2
     assert len(run.processes("behave", 3)) == 2
+
+
+LATE = """
+suite_name: late
+num_repeats: 8
+execution: {processes: 2, timeout_s: 60}
+checkpoint_config: {spec: {w: {dtype: float32, shape: [256, 8], sharding: [x]}}}
+mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}
+benchmarks: [{generator: late_host.LateHost, options: {late_host: [null, 1]}}]
+"""
+
+
+def test_a_report_names_a_late_host_and_none_of_two_equal_ones(suite_run):
+    """Orbax's time of a host's writes has its waits for the primary host, which all others have."""
+    run = suite_run(LATE)
+    code, output = run.run()
+    assert code == 0, output
+    shown = run_cli("report", run.directory, "--details").stdout
+    named = [line for line in shown.splitlines() if "was slowest in" in line]
+    assert len(named) == 1, named
+    assert "late_host=1" in named[0]
+    assert "save: host 1 was slowest in 8 of 8 repeats" in named[0]
+    assert "100 % of it in 2_save_breakdown/worker_io_s" in named[0]

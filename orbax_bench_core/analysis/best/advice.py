@@ -98,7 +98,11 @@ def _confidence(choice: Choice, chosen: str) -> model.Confidence:
     most = len(choice.values[chosen])
     ids = [id_ for id_, of in choice.values.items() if len(of) >= most]
     logs, rounds = complete_rounds(choice.values, ids, choice.processes)
-    return separation(logs, ids.index(chosen), rounds=len(rounds), execution=choice.execution)
+    found = separation(logs, ids.index(chosen), rounds=len(rounds), execution=choice.execution)
+    if not found.missing:
+        return found
+    every = (statistics.fmean(choice.points[id_].seconds.values()) for id_ in choice.values)
+    return found.model_copy(update={"missing_s": found.missing * sum(every)})
 
 
 def _against_defaults(

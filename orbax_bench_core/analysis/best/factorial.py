@@ -39,8 +39,10 @@ that it takes grows with their cube."""
 
 NEAR: Final = math.log(1.05)
 """Points within 5 % of the fastest are as good as it: the indifference zone, on the log scale."""
-MOST_ROUNDS: Final = 100_000
+_MOST_ROUNDS: Final = 100_000
 """More rounds, or processes, than these are not counted."""
+_MOST_NEAR: Final = 10_000
+"""Thousandths of the log scale by which another may be better, at most."""
 _MOST_POINTS: Final = 5000
 """Effects of more points than these take minutes, and nobody reads them."""
 _Term = tuple[int, ...]
@@ -219,13 +221,17 @@ def separation(
     if processes < FEWEST or points < 2:
         return confidence
     apart = np.delete(logs - logs[:, [chosen]], chosen, axis=1)
-    ahead = apart.mean(axis=0) + NEAR
+    ahead = apart.mean(axis=0)
     spread = np.maximum(apart.std(axis=0, ddof=1), 1e-12)
 
-    def risk(after: int) -> float:
-        return float(chance_below(-ahead * math.sqrt(after) / spread, after).sum())
+    def risk(after: int, near: float = NEAR) -> float:
+        return float(chance_below(-(ahead + near) * math.sqrt(after) / spread, after).sum())
 
-    candidates = range(processes, MOST_ROUNDS)
+    # On the log scale in steps of 0.1 %; a factor of 22,000 is the most.
+    within = bisect.bisect_left(
+        range(_MOST_NEAR), True, key=lambda near: risk(processes, near / 1000) <= LEVEL
+    )
+    candidates = range(processes, _MOST_ROUNDS)
     place = bisect.bisect_left(candidates, True, key=lambda after: risk(after) <= LEVEL)
     missing = None
     if place < len(candidates):
@@ -235,6 +241,7 @@ def separation(
         update={
             "risk": min(1.0, risk(processes)),
             "missing": missing,
+            "within": math.expm1(within / 1000) if within < _MOST_NEAR else None,
             "noise": float(np.sqrt((spread**2).mean() / 2)),
         }
     )

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.best import model
-from orbax_bench_core.analysis.best.factorial import MOST_ROUNDS
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.analysis.best.ranking import FEWEST
 from orbax_bench_core.analysis.names import SPOKEN, setting_text
@@ -107,15 +106,17 @@ def _not_told(case: model.Case, best: model.Best) -> str:
 
 
 def to_decide(found: model.Confidence) -> str:
-    """Returns the rounds needed to know that no other point is over 5 % better."""
+    """Returns the rounds after which no other point is over 5 % better; if dear, what holds now."""
     if found.risk is None:
         return f"to decide takes {FEWEST} worker processes that measure both"
     if found.missing == 0:
         risk = "below 1 %" if found.risk < 0.01 else f"up to {pages.percent(found.risk)}"
         return f"the risk that another is over 5 % better is {risk}"
-    if found.missing is None:
-        return f"over {MOST_ROUNDS:,} more rounds would decide"
-    return f"about {found.missing:,} more rounds would decide"
+    if found.missing is not None and found.is_cheap:
+        return f"about {found.missing:,} more rounds would decide"
+    if found.within is None:
+        return "to decide takes far more rounds than it is worth"
+    return f"no other is over {share(found.within)} better, at a risk of 5 %"
 
 
 def why_left_out(left: model.LeftOut) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
@@ -88,6 +88,13 @@ class Effects(ResultModel):
     has_pairs: bool = True  # whether enough combinations were measured to tell pairs of options
 
 
+_MOST_TIMES: Final = 10
+_FEW_S: Final = 600
+_MOST_S: Final = 8 * 3600
+"""Nobody measures more than ten times the rounds that there are to decide a tie, unless that takes
+minutes, and none that take a night or more."""
+
+
 class Confidence(ResultModel):
     """Confidence that the recommended point is within 5 % of the best."""
 
@@ -96,8 +103,19 @@ class Confidence(ResultModel):
     rounds: int  # rounds that it is computed from
     processes: int = 1  # worker processes that measured these
     missing: int | None  # further rounds after which the risk would be 5 %; None if nobody knows
+    missing_s: float | None = None  # seconds that these take, as those took that were measured
+    # share by which another may be better at a risk of 5 %; None if it is unknown
+    within: float | None = None
     # standard deviation of a value from process to process, as a share; None if it is unknown
     noise: float | None
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether the rounds that are missing are worth their time."""
+        if self.missing is None:
+            return False
+        is_more = self.missing > _MOST_TIMES * self.rounds
+        return (self.missing_s or 0.0) <= (_FEW_S if is_more else _MOST_S)
 
 
 class OptionDifference(ResultModel):

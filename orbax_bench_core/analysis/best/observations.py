@@ -177,6 +177,7 @@ class Observed:
         platform: Platform of its devices; empty if it is unknown.
         caches: States of the page cache that each load met.
         workers: Worker process of its first host, by round; empty if it is unknown.
+        seconds: Seconds that each repeat took, outside its operations too, by round.
     """
 
     point: SweepPoint
@@ -190,6 +191,7 @@ class Observed:
     platform: str = ""
     caches: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     workers: dict[int, str] = dataclasses.field(default_factory=dict)
+    seconds: dict[int, float] = dataclasses.field(default_factory=dict)
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -206,6 +208,7 @@ class Observed:
         if not repeat.counts:
             self.failed[repeat.index] = repeat.reason
             return
+        self.seconds[repeat.index] = max(each.duration_s for each in repeat.records.values())
         self.workers[repeat.index] = repeat.records[min(repeat.records)].worker
         for operation, state in cache_states([repeat]).items():
             self.caches.setdefault(operation, set()).add(state)

@@ -58,8 +58,6 @@ _MOST_CASES: Final = 10
 _MOST_EFFECTS: Final = 12
 _WIDEST: Final = 44
 """Characters of the names of options that are headings of columns; longer ones stand in cells."""
-_MOST_MISSING: Final = 1000
-"""More rounds than these are no advice."""
 
 
 def best_document(best: model.Best, place: str, *, code: bool = False) -> pages.Document:
@@ -116,10 +114,10 @@ def _following(best: model.Best, place: str, *, code: bool) -> pages.Code | None
     if word == "UNDECIDED" and not best.interleaved and best.suite_file:
         other = (f"{place}-interleaved", "--override", "execution.order=interleaved")
         return pages.Code(command(*run, *other), "Rounds that measure every point in turn decide.")
-    missing = found.confidence.missing
+    missing = found.confidence.missing if found.confidence.is_cheap else None
     if word == "UNDECIDED" and best.interleaved:
         missing = math.ceil(case.rounds * FEWEST / case.ranking.processes) - case.rounds or 1
-    if word in ("UNDECIDED", "TIE") and missing and missing <= _MOST_MISSING and best.suite_file:
+    if word in ("UNDECIDED", "TIE") and missing and best.suite_file:
         rounds = f"num_repeats={case.rounds + missing}"
         said = "With more repeats it measures only the rounds that are missing."
         return pages.Code(command(*run, place, "--override", rounds), said)
@@ -341,7 +339,13 @@ def _reasons(case: model.Case) -> Iterator[str]:
         return
     noise = "" if sure.noise is None else f", at a noise of {share(sure.noise)}"
     yield f"risk that another is over 5 % better: {share(sure.risk)}, from {over}{noise}"
-    yield to_decide(sure)
+    if sure.within is not None:
+        yield f"no other is over {share(sure.within)} better, at a risk of 5 %"
+    if sure.missing and sure.missing_s is not None:
+        took = pages.wait(sure.missing_s / 60)
+        yield f"about {sure.missing:,} more rounds would decide, which take {took}"
+    else:
+        yield to_decide(sure)
 
 
 def _effects(effects: model.Effects) -> Iterator[pages.Element]:

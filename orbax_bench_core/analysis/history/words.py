@@ -40,12 +40,14 @@ _FACTS: Final = {"orbax-checkpoint": "orbax", "commit": "commit", "environment":
 
 
 def shown(history: History, *, every: bool) -> list[PastSeries]:
-    """Returns the series to show: those that changed first, then the others.
+    """Returns the series to show: those that changed first, and those of one run last.
 
     With `every`, operations that decide no verdict are among them.
     """
     chosen = [series for series in history.series if every or series.primary]
-    return sorted(chosen or history.series, key=lambda series: not series.changes)
+    return sorted(
+        chosen or history.series, key=lambda series: (not series.changes, len(series.runs) < 2)
+    )
 
 
 def excesses(series: PastSeries) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from orbax_bench_core.analysis.recording import figures, model
@@ -12,12 +12,15 @@ from orbax_bench_core.analysis.recording.reading import Recording
 _MOST_POINTS: Final = 400
 
 
-def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -> model.Diagnosis:
+def diagnosis_of(
+    recording: Recording,
+    interval_of: Callable[[model.Diagnosis], model.Interval | None] = lambda _: None,
+) -> model.Diagnosis:
     """Says what a job spends on checkpoints, and what is wrong.
 
     Args:
         recording: The job.
-        interval: How often it should save, which a plan of its goodput gives.
+        interval_of: Returns how often it should save, by its figures: a plan of its goodput.
     """
     saves, whole = recording.saves, [one for one in recording.saves if one.is_whole]
     parts = [one.first for one in whole]
@@ -52,7 +55,6 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
         kept=tuple(figures.kept_of(recording)),
         per_host=tuple(figures.hosts_of(recording)),
         phases=figures.longest_phases(recording),
-        interval=interval,
         points=tuple(
             model.SavePoint(
                 t=one.first.t - begin,
@@ -66,7 +68,7 @@ def diagnosis_of(recording: Recording, interval: model.Interval | None = None) -
         notes=recording.notes,
     )
     unsaid = () if recording.kind == "recording" else tuple(_unsaid(found))
-    found = found.model_copy(update={"unsaid": unsaid})
+    found = found.model_copy(update={"unsaid": unsaid, "interval": interval_of(found)})
     return found.model_copy(update={"findings": findings_of(recording, found)})
 
 

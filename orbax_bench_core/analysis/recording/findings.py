@@ -28,6 +28,10 @@ _LEAST_WAITED_S: Final = 2.0
 _FEWEST_USUAL: Final = 5
 _NAMED: Final = 3
 _INTERFERES: Final = 1.05
+_LONG_S: Final = 600.0
+"""Seconds of a job that saves at its own interval, and not to try something."""
+_GAINS: Final = 0.02
+"""Share of the time from which another interval is worth a line."""
 _AT_ONCE_S: Final = 0.001
 
 
@@ -41,6 +45,7 @@ def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Fin
         _slow_host(recording, found),
         _waiting(recording, found),
         _slower_steps(found),
+        _too_often(found),
     )
     return tuple(itertools.chain.from_iterable(rules))
 
@@ -215,6 +220,23 @@ def _slower_steps(found: model.Diagnosis) -> Iterator[model.Finding]:
         f"{pages.change(steps.ratio, steps.low, steps.high)} longer, {pages.percent(lost)} of the "
         "time",
         advice="fewer files and threads at once (`save_concurrent_gb`) leave more to training",
+    )
+
+
+def _too_often(found: model.Diagnosis) -> Iterator[model.Finding]:
+    interval = found.interval
+    if interval is None or interval.best <= interval.now or found.seconds < _LONG_S:
+        return
+    if interval.goodput_best - interval.goodput_now < _GAINS:
+        return
+    fails = "an assumed failure" if interval.mtbf_is_assumed else "a failure"
+    best = pages.seconds(interval.best)
+    yield model.Finding(
+        kind="too often",
+        text=f"saves every {pages.seconds(interval.now)} and failures cost "
+        f"{1 - interval.goodput_now:.1%} of the time; with a save every {best} they would cost "
+        f"{1 - interval.goodput_best:.1%}, with {fails} every {pages.wait(interval.mtbf / 60)}",
+        advice=f"save every {best}; `orbax-bench diagnose --mtbf` takes how often the job fails",
     )
 
 

@@ -8,7 +8,9 @@ from orbax_bench_core.analysis.soak import SoakWord
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 
-Kind = Literal["failed", "cut off", "stalled", "leak", "slow host", "waiting", "slower steps"]
+Kind = Literal[
+    "failed", "cut off", "stalled", "leak", "slow host", "waiting", "slower steps", "too often"
+]
 """What can be wrong, in the order in which it is told."""
 
 

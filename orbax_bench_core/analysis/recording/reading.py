@@ -16,7 +16,7 @@ import pydantic
 from orbax_bench_core.analysis.recording.lines import EventSums, Line
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import matching, place, read_at_most
-from orbax_bench_core.recorder import FORMAT, METADATA_WAIT, SIGNAL_WAIT
+from orbax_bench_core.recorder import FORMAT, OWN_TIMES
 
 if TYPE_CHECKING:
     from etils import epath
@@ -26,12 +26,6 @@ MOST_BYTES: Final = 4 * 2**30
 _QUIET_S: Final = 35.0
 """A process that runs writes a line each ten seconds; to an object store, each minute."""
 _QUIET_REMOTE_S: Final = 200.0
-_OWN: Final = {
-    "/jax/orbax/write/worker/total_duration_secs": (METADATA_WAIT,),
-    "/jax/checkpoint/write/async/commit_duration_sec": (METADATA_WAIT, SIGNAL_WAIT),
-    "/jax/orbax/write/background_ts_duration_secs": (METADATA_WAIT, SIGNAL_WAIT),
-}
-"""Events that time what this host writes itself, with the waits for the primary host in them."""
 _OWN_STEP: Final = ("begin", "end")
 """Lines whose step is that of the operation, not of the call in which it failed."""
 _BYTES: Final = ("worker/io/raw/gbytes", "worker/io/requested/gbytes")
@@ -72,11 +66,11 @@ class Part:
 
         It may or may not have written while it waited for the primary host.
         """
-        name = next((name for name in _OWN if name in self.events), None)
+        name = next((name for name in OWN_TIMES if name in self.events), None)
         if name is None:
             return None
         most = self.events[name][1]
-        held = sum(self.events[wait][1] for wait in _OWN[name] if wait in self.events)
+        held = sum(self.events[wait][1] for wait in OWN_TIMES[name] if wait in self.events)
         return max(0.0, most - held), most
 
     @property

@@ -31,6 +31,7 @@ WORDS: Final[dict[model.Kind, str]] = {
     "slow host": "SLOW HOST",
     "waiting": "WAITING",
     "slower steps": "SLOWER STEPS",
+    "too often": "SAVES TOO OFTEN",
 }
 
 

@@ -169,11 +169,11 @@ def straggler_sentence(straggler: Straggler) -> str:
     """Returns which host the others waited for in an operation, and in which stage."""
     said = (
         f"host {straggler.host} was slowest in {straggler.slowest} of {straggler.repeats} repeats; "
-        f"the slowest host took {pages.seconds(straggler.excess_s)} more than the median host"
+        f"it took {pages.seconds(straggler.excess_s)} more than the median of the others"
     )
-    if straggler.stage is None:
+    if straggler.stage is None or straggler.stage_excess_s <= 0:
         return said
-    share = min(1.0, straggler.stage_excess_s / straggler.excess_s) if straggler.excess_s else 1.0
+    share = min(1.0, straggler.stage_excess_s / straggler.excess_s)
     return (
         f"{said}, {pages.percent(share)} of it in {straggler.stage} "
         f"(+{pages.seconds(straggler.stage_excess_s)})"

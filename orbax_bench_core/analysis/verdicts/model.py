@@ -172,6 +172,7 @@ class VerdictReport(ResultModel):
         schema_version: Version of this layout.
         suite: Name of the suite.
         suite_file: Where the suite came from, for the command that goes on; empty if not known.
+        again: The command that goes on, without its directory; empty for `ab` with that file.
         run_id: The run of the candidate.
         baseline: What the baseline is, for people: an arm's overrides, a revision, a path.
         candidate: What the candidate is, for people.
@@ -192,6 +193,7 @@ class VerdictReport(ResultModel):
     schema_version: Literal[2] = VERDICTS_VERSION
     suite: str
     suite_file: str = pydantic.Field(default="", exclude_if=lambda found: not found)
+    again: tuple[str, ...] = pydantic.Field(default=(), exclude_if=lambda found: not found)
     run_id: str
     baseline: str
     candidate: str

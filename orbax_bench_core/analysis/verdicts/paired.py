@@ -193,6 +193,7 @@ def report(
     return VerdictReport(
         suite=info.suite_name,
         suite_file=info.suite_file,
+        again=info.again,
         run_id=info.run_id,
         baseline=info.baseline,
         candidate=info.candidate,

@@ -82,7 +82,7 @@ def following(report: VerdictReport, place: str) -> pages.Code:
         passed = report.word == "PASS" or report.is_study
         why = "Nothing has to be done" if passed else "Look into it before you ship"
         return pages.Code(details, f"{why}. All times and metrics:")
-    again = ("ab", report.suite_file, "-o", place)
+    again = (*(report.again or ("ab", report.suite_file)), "-o", place)
     found = [going_on(point, report.gate) for point in open_]
     ways = {each.why for each in found}
     if "unfinished" in ways:

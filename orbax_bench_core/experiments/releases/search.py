@@ -19,8 +19,7 @@ from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.execute import Say, Session
 from orbax_bench_core.experiments.comparison import Comparison
 from orbax_bench_core.pages import count
-from orbax_bench_core.records import RunDirectory
-from orbax_bench_core.suite_files import UPGRADE_SUITE
+from orbax_bench_core.records import RunDirectory, RunInfo
 from orbax_bench_core.sweep import suite_folder
 
 if TYPE_CHECKING:
@@ -243,6 +242,7 @@ def comparing_releases(
     candidate: EnvironmentConfig,
     *,
     gate: Mapping[str, Any] = NOTHING,
+    again: Sequence[str] = (),
 ) -> LoadedSuite:
     """Returns a suite with two environments as its arms.
 
@@ -254,6 +254,7 @@ def comparing_releases(
         baseline: Environment of the baseline; its name is that of the side.
         candidate: Environment of the candidate.
         gate: Keys that go in place of those of the suite's `gate` block.
+        again: The command that goes on with the comparison.
 
     Raises:
         SuiteError: The suite that results is not valid.
@@ -270,7 +271,8 @@ def comparing_releases(
     }
     if gate:
         data["gate"] = {**data.get("gate", {}), **gate}
-    return parse_suite(yaml.safe_dump(data, sort_keys=False), loaded.source.file)
+    text = yaml.safe_dump(data, sort_keys=False)
+    return parse_suite(RunInfo.made_by(again, text) if again else text, loaded.source.file)
 
 
 def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) -> tuple[str, ...]:
@@ -357,8 +359,6 @@ class Upgrading(Comparison):
         """
         from orbax_bench_core.environments import newest_release
 
-        if not self.own:  # its folder is ours, and has nothing for a worker to import
-            suite = parse_suite(suite.text, UPGRADE_SUITE.name)
         old = _installed() if self.old is None else str(_version(self.old, "--from"))
         new = str(newest_release(PACKAGE) if self.new is None else _version(self.new, "--to"))
         if self.new is None and old == new:
@@ -375,9 +375,11 @@ class Upgrading(Comparison):
         ]
         self.folder = f"upgrade-{old}-{new}"
         self._old, self._new = old, new
-        self._suite = suite.source.file if self.own else str(UPGRADE_SUITE)
+        self._suite = suite.source.file
         self._through = ", ".join(map(_through, suite.suite.benchmarks))
-        planned = comparing_releases(suite, both[0], both[1])
+        own = ("--suite", self._suite) if self.own else ()
+        again = ("upgrade", *own, "--from", old, "--to", new, *self._with())
+        planned = comparing_releases(suite, both[0], both[1], again=again)
         _check_releases(planned, old, new)
         if _version(old, "--from") >= _version(new, "--to"):
             raise UserError(
@@ -392,30 +394,21 @@ class Upgrading(Comparison):
         super().measure(session, lock=lock)
 
     def told(self, document: pages.Document, run: RunDirectory) -> pages.Document:
-        """Names the releases, and the command that finds the first bad one of a REGRESSION.
-
-        Where the comparison would go on by `ab`, it goes on by `upgrade`, which has the arms.
-        """
+        """Names the releases, and the command that finds the first bad one of a REGRESSION."""
         releases = f"{PACKAGE} {self._old} and {self._new}, through {self._through}"
         following = document.following
-        both = [each for requirement in self.also for each in ("--with", requirement)]
         if self.verdicts is not None and self.verdicts.word == "REGRESSION":
             ends = ("--package", PACKAGE, "--good", self._old, "--bad", self._new)
             place = f"{run.root}-bisect"
             following = pages.Code(
-                command("bisect", self._suite, *ends, *both, "-o", place),
+                command("bisect", self._suite, *ends, *self._with(), "-o", place),
                 "The first bad release between the two:",
             )
-        elif self.verdicts is not None and following is not None:
-            file, place = self.verdicts.suite_file, str(run.root)
-            own = ("--suite", self._suite) if self.own else ()
-            again = ("upgrade", *own, "--from", self._old, "--to", self._new, *both, "-o", place)
-            text = following.text.replace(command("ab", file, "-o", place), command(*again))
-            for_noise = command("calibrate", "--suite", self._suite)
-            text = text.replace(command("calibrate", "--suite", file), for_noise)
-            following = dataclasses.replace(following, text=text)
         summary = (*document.summary, pages.Text(releases, "dim"))
         return dataclasses.replace(document, summary=summary, following=following)
+
+    def _with(self) -> list[str]:
+        return [word for requirement in self.also for word in ("--with", requirement)]
 
 
 def _through(benchmark: BenchmarkEntry) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from orbax_bench_core.measure import event_table, events, observers
 from orbax_bench_core.measure.collectors.base import Reading
 from orbax_bench_core.measure.definition import Metric
+from orbax_bench_core.recorder import time_waits
 
 CACHE_HIT_RATE = Metric(
     name="8_jax/cache_hit_rate",
@@ -97,6 +98,7 @@ def _listen() -> None:
         if hasattr(jax.monitoring, "register_scalar_listener"):  # JAX 0.5.0 knows no scalars
             jax.monitoring.register_scalar_listener(_on_scalar)
         jax.monitoring.register_event_listener(_on_event)
+        time_waits(_on_duration)
         _listening = True
 
 

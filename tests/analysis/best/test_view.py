@@ -94,6 +94,27 @@ def test_a_tie_says_what_decides_it_and_how_to_go_on(sweep):
     assert document.following.text.endswith(f" --override num_repeats={more + 3}")
 
 
+@pytest.mark.parametrize(
+    ("noise", "took_s"),
+    [pytest.param(2.0, 10.0, id="many times the rounds"), pytest.param(0.5, 4e3, id="days")],
+)
+def test_rounds_that_nobody_would_measure_are_no_advice(sweep, noise, took_s):
+    folder = sweep(
+        {"use_ocdbt": (True, False)},
+        lambda o: 1.0 + o["use_ocdbt"],
+        rounds=4,
+        cv=noise,
+        of=lambda *_: {"duration_s": took_s},
+    )
+    found = best(folder)
+    sure, document = found.cases[0].recommendation.confidence, document_of(found)
+    assert document.headline.word == "TIE"
+    assert "more rounds" not in terminal(document)  # the page has them
+    within = f"; no other is over {100 * sure.within:.3g} % better, at a risk of 5 %"
+    assert within in document.headline.text
+    assert document.following.text == "orbax-bench best out --code"
+
+
 def test_the_headline_names_the_one_to_take_which_need_not_be_the_fastest(sweep, stored):
     folder = sweep(
         TWO,

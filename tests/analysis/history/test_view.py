@@ -49,6 +49,14 @@ def test_operations_that_decide_nothing_are_shown_on_demand(said, changed):
     assert "zz " in said(hidden, every=True)
 
 
+def test_a_series_of_one_run_is_behind_those_that_have_a_course(said, changed):
+    still = changed.series[0].model_copy(update={"changes": (), "excesses": ()})
+    once = still.model_copy(update={"operation": "once", "runs": still.runs[-1:]})
+    history = changed.model_copy(update={"series": (once, still)})
+    figures = to_html(history_document(history)).split("<figure>")
+    assert "once" not in figures[1].partition("</figure>")[0]
+
+
 def test_very_many_series_have_figures_only_of_the_first(changed, monkeypatch):
     monkeypatch.setattr(view, "MOST_FIGURES", 2)
     many = changed.model_copy(update={"series": changed.series * 5})

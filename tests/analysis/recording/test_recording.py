@@ -64,7 +64,7 @@ def test_every_number_is_told(tmp_path):
         mtbf_is_assumed=False,
         recovery=200.0,
     )
-    found = diagnosis_of(read_recording(str(job.folder), now=job.t), interval)
+    found = diagnosis_of(read_recording(str(job.folder), now=job.t), lambda _: interval)
     assert kinds(found)[:2] == ["leak", "slow host"]
     assert found.is_going
     assert_tells(found, diagnosis_document)

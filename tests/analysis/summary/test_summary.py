@@ -139,7 +139,6 @@ def hosts(make_record, make_point):
 def test_an_operation_takes_as_long_as_on_its_slowest_host(hosts):
     (operation,) = summarize(repeats_of([*hosts(1.0, 4.0), *hosts(2.0, 1.0, repeat=1)])).operations
     assert (operation.time.minimum, operation.time.maximum, operation.time.n) == (2.0, 4.0, 2)
-    assert operation.straggler is not None
 
 
 def test_a_metric_is_over_all_repeats_and_hosts(hosts):
@@ -260,65 +259,70 @@ def test_each_host_is_named_with_its_place_and_what_came_in_between(make_record)
     )
 
 
-STAGE = "2_save_breakdown/worker_io_s"
+STAGE, WAIT = "2_save_breakdown/worker_io_s", "2_save_breakdown/metadata_directory_wait_s"
 
 
 @pytest.fixture
-def repeat(make_record):
-    """One repeat of `save`: (seconds, seconds in the stage) by host."""
+def straggler(make_record):
+    """Returns the straggler of `save`; a repeat has (seconds, others by metric) of each host."""
 
-    def build(*hosts, index=0, **fields):
-        return [
-            make_record(
-                repeat=index,
-                host=host,
-                num_hosts=len(hosts),
-                samples=(
-                    Sample("save", 0, TIME, total, "s"),
-                    Sample("save", 0, STAGE, stage, "s"),
-                ),
-                **fields,
-            )
-            for host, (total, stage) in enumerate(hosts)
+    def find(*repeats):
+        records = [
+            [
+                make_record(
+                    repeat=index,
+                    host=host,
+                    num_hosts=len(hosts),
+                    samples=[
+                        Sample("save", 0, metric, seconds, "s")
+                        for metric, seconds in {TIME: total, **more}.items()
+                    ],
+                )
+                for host, (total, more) in enumerate(hosts)
+            ]
+            for index, hosts in enumerate(repeats)
         ]
+        return stragglers_of(records).get("save")
 
-    return build
-
-
-def found(*repeats):
-    return list(stragglers_of(repeats).values())
+    return find
 
 
-def test_the_host_that_is_slowest_most_often(repeat):
-    [straggler] = found(
-        repeat((1, 0), (2, 0), (1, 0)),
-        repeat((1, 0), (2, 0), (1, 0)),
-        repeat((3, 0), (2, 0), (1, 0)),
+def test_a_host_that_takes_longer_is_the_straggler_and_the_stage_is_where(straggler):
+    other = "2_save_breakdown/blocking_tree_map_s"
+    repeats = (
+        [(1.0, {other: 0.1, STAGE: 9, WAIT: 0}), (4.0 + n, {other: 0.7, STAGE: 9, WAIT: 0})]
+        for n in range(4)
     )
-    assert (straggler.host, straggler.slowest, straggler.repeats) == (1, 2, 3)
+    found = straggler(*repeats)
+    assert (found.host, found.slowest, found.repeats) == (1, 4, 4)
+    assert found.excess_s == pytest.approx(4.5)
+    assert (found.stage, found.stage_excess_s) == (other, pytest.approx(0.6))
 
 
-def test_the_stage_is_where_it_exceeded_the_median_host_by_most(repeat):
-    [straggler] = found(repeat((1.0, 0.2), (4.0, 3.0), (1.5, 0.4)))
-    assert straggler.stage == STAGE
-    assert straggler.stage_excess_s == pytest.approx(2.6)
+def test_a_host_that_the_others_wait_for_is_known_by_its_stage(straggler):
+    repeats = ([(5, {STAGE: 4, WAIT: 0.1}), (5, {STAGE: 1 + n / 9, WAIT: 0})] for n in range(4))
+    found = straggler(*repeats)
+    assert (found.host, found.stage) == (0, STAGE)
+    assert found.excess_s == found.stage_excess_s == pytest.approx(2.9 - 0.5 / 3)
 
 
-def test_a_duration_that_is_not_of_work_is_no_stage(make_record):
-    waited = "2_save_breakdown/duration_since_last_save_s"
-    hosts = [
-        make_record(
-            host=host,
-            num_hosts=2,
-            samples=(
-                Sample("save", 0, TIME, 1.0 + host, "s"),
-                Sample("save", 0, waited, host, "s"),
-            ),
-        )
-        for host in (0, 1)
-    ]
-    [straggler] = found(hosts)
-    assert straggler.stage is None
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        pytest.param([(1, {}), (1, {STAGE: 0.9})], id="a stage of one host"),
+        pytest.param([(1, {STAGE: 0.1}), (1, {STAGE: 0.9})], id="waits that nobody timed"),
+        pytest.param([(1, {STAGE: 0.1, WAIT: 0}), (1, {STAGE: 0.9, WAIT: 0.8})], id="a wait"),
+        pytest.param([(1, {STAGE: 0.01, WAIT: 0}), (1, {STAGE: 0.05, WAIT: 0})], id="too little"),
+        pytest.param([(1, {}), (1.2, {})], id="too near"),
+    ],
+)
+def test_a_host_is_no_straggler_by_what_may_not_be_its_own_time(straggler, hosts):
+    assert straggler(*[hosts] * 9) is None
+
+
+def test_hosts_that_are_slowest_in_turn_or_once_are_no_stragglers(straggler):
+    assert straggler([(1, {}), (9, {})]) is None
+    assert straggler(*([(1, {}), (9, {})], [(9, {}), (1, {})]) * 4, [(1, {}), (9, {})]) is None
 
 
 @pytest.fixture
