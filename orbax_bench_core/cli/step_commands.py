@@ -19,7 +19,7 @@ from etils import epath
 
 from orbax_bench_core.cli import arguments
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import REGRESSED, Exit
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.steps import Notifiers, pipeline
 
@@ -243,7 +243,7 @@ _add(
 _add(pipeline.publish_baseline)
 _add(
     pipeline.enforce_verdict,
-    "It exits with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not "
+    f"It exits with 0 for PASS, 3 for {' or '.join(REGRESSED)}, 4 for INCONCLUSIVE that is not "
     "allowed, and 1 if something is missing and nothing has regressed.",
     prepare=_notify_of_state,
     lacking=Annotated[

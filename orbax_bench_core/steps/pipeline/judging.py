@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from orbax_bench_core.analysis.acceptance import with_acceptance
 from orbax_bench_core.analysis.verdicts import (
@@ -14,7 +13,7 @@ from orbax_bench_core.analysis.verdicts import (
 from orbax_bench_core.answers import unfinished
 from orbax_bench_core.baselines import publish_run
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import Outcome, exit_code
+from orbax_bench_core.exit_codes import VERDICTS, Outcome, exit_code
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.steps.notifiers import Notifiers
@@ -22,9 +21,6 @@ from orbax_bench_core.steps.pipeline.outputs import Outputs, StepOutput
 from orbax_bench_core.steps.pipeline.retrying import tried_again
 from orbax_bench_core.steps.point import SAID
 from orbax_bench_core.steps.reporting import publish_verdicts
-
-WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
-LEAK: Final = "LEAK"
 
 
 class NotPassed(Exception):
@@ -128,8 +124,7 @@ def enforce_verdict(
     """
     if notifiers is not None and notifiers.webhook is not None and verdicts is None:
         raise UserError("a webhook is told of a suite, which verdicts.json names: give --verdicts")
-    if verdict not in (*WORDS, LEAK):
-        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
+    _check(verdict)
     report = None if verdicts is None else read_verdicts_file(verdicts)
     found = Outcome(word=verdict)
     if verdict and report is not None:
@@ -150,6 +145,11 @@ def enforce_verdict(
         said = "; ".join(UserError(*(_reasons(verdict, report) if own else ()), *lines).said)
         raise NotPassed(said, code)
     return Outputs(value=verdict)
+
+
+def _check(verdict: str) -> None:
+    if verdict and verdict not in VERDICTS:
+        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(VERDICTS)}")
 
 
 def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
@@ -204,8 +204,7 @@ def publish_baseline(
     Raises:
         UserError: The run cannot be a baseline, or the word is no verdict.
     """
-    if verdict not in WORDS:
-        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
+    _check(verdict)
     run = RunDirectory(output_directory)
     if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
         print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)
