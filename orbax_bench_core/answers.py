@@ -153,8 +153,8 @@ BISECT: Final = Answer(name="bisect", shows="the first bad release", load=_bisec
 BEST: Final = Answer(
     name="best", shows="the choice of options", load=_best, in_report=True, remade=True
 )
-ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BISECT, BEST)
-"""All answers; the first one that a run has is what it is about."""
+ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BEST)
+"""All answers about a run. A search of releases is about several, and lies in the folder above."""
 
 
 class RunState(NamedTuple):
