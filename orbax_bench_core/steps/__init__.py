@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.steps.experiments import Conclusion as Conclusion
     from orbax_bench_core.steps.experiments import Experiment as Experiment
     from orbax_bench_core.steps.experiments import NothingFound as NothingFound
+    from orbax_bench_core.steps.experiments import answered as answered
     from orbax_bench_core.steps.experiments import begin as begin
     from orbax_bench_core.steps.experiments import load_for as load_for
     from orbax_bench_core.steps.experiments import measure_points as measure_points
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "execute": "RunSettings",
     "steps.comparison": "Comparison PairJudged ab compare_arms",
-    "steps.experiments": "Conclusion Experiment NothingFound begin load_for measure_points",
+    "steps.experiments": (
+        "Conclusion Experiment NothingFound answered begin load_for measure_points"
+    ),
     "steps.notifiers": "Notifiers",
     "steps.planning": "MOST_STEPS batches plan",
     "steps.point": "ENDED PointFailed SAID run_batch",
