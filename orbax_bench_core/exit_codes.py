@@ -113,6 +113,10 @@ class Outcome:
     lacks_operations: bool = False  # whether an arm lacks an operation, which is never tolerated
     accepted: bool = False  # whether a person knows the regression, and accepts it
 
+    def __post_init__(self) -> None:
+        # Every medium looks a word up: one that is in no row would end the morning page.
+        assert self.word in ("", *WORDS), f"{self.word} is no row of WORDS"
+
     @property
     def state(self) -> State:
         """The state in which it leaves its suite: what warns only is told by its word as well."""
