@@ -12,46 +12,37 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from orbax_bench_components.aggregate import aggregate
-from orbax_bench_components.best import best
-from orbax_bench_components.calibrate import calibrate
-from orbax_bench_components.choose_folder import choose_folder
-from orbax_bench_components.compare_baseline import compare_baseline
-from orbax_bench_components.enforce_verdict import enforce_verdict
-from orbax_bench_components.finish import finish
-from orbax_bench_components.generate_checkpoint import generate_checkpoint
 from orbax_bench_components.image import IMAGE, RELEASED
-from orbax_bench_components.inspect_checkpoint import inspect_checkpoint
-from orbax_bench_components.plan_save import plan_save
-from orbax_bench_components.plan_sweep import plan_sweep
-from orbax_bench_components.publish_baseline import publish_baseline
 from orbax_bench_components.readme import component_readme, index_readme
-from orbax_bench_components.recovery import recovery
-from orbax_bench_components.run_sweep_point import run_sweep_point
-from orbax_bench_components.soak import soak
-from orbax_bench_components.study_async import study_async
 
-COMPONENTS = (
-    choose_folder,
-    plan_sweep,
-    generate_checkpoint,
-    run_sweep_point,
-    aggregate,
-    compare_baseline,
-    publish_baseline,
-    enforce_verdict,
-    finish,
-    calibrate,
-    study_async,
-    best,
-    inspect_checkpoint,
-    plan_save,
-    soak,
-    recovery,
+_OF_RUNS: Final = (
+    "choose_folder",
+    "plan_sweep",
+    "generate_checkpoint",
+    "run_sweep_point",
+    "aggregate",
+    "compare_baseline",
+    "publish_baseline",
+    "enforce_verdict",
+    "finish",
 )
+"""Steps of a run in their order, which the index lists first; others follow by name."""
+
+
+def _components() -> tuple[Any, ...]:
+    folders = {path.parent.name for path in Path(__file__).parent.glob("*/component.py")}
+    return tuple(
+        getattr(import_module(f"orbax_bench_components.{name}"), name)
+        for name in (*_OF_RUNS, *sorted(folders - {*_OF_RUNS}))
+    )
+
+
+COMPONENTS: Final = _components()
+"""Every component: a folder each, which has its name."""
 
 
 def derived_files() -> Iterator[tuple[Path, str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from orbax_bench_core import pages
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.exit_codes import Outcome
+from orbax_bench_core.exit_codes import Outcome, exit_code, worst
 from orbax_bench_core.files import ResultModel, names_in, read_json
 from orbax_bench_core.records import PointRecords, Run, RunDirectory, RunFile, RunInfo
 from orbax_bench_core.sweep import Pair, SweepEntry
@@ -153,8 +153,8 @@ BISECT: Final = Answer(name="bisect", shows="the first bad release", load=_bisec
 BEST: Final = Answer(
     name="best", shows="the choice of options", load=_best, in_report=True, remade=True
 )
-ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BISECT, BEST)
-"""All answers; the first one that a run has is what it is about."""
+ANSWERS: Final[tuple[Answer[Any], ...]] = (VERDICTS, SOAK, RECOVERY, ASYNC_STUDY, BEST)
+"""All answers about a run. A search of releases is about several, and lies in the folder above."""
 
 
 class RunState(NamedTuple):
@@ -168,25 +168,33 @@ class RunState(NamedTuple):
 
 
 def state_of(run: RunDirectory, info: RunInfo) -> RunState:
-    """Returns the state of a run: the first of its answers, or how far it came."""
+    """Returns the state of a run: the worst of its answers, or how far it came.
+
+    Of several that are as bad, the first of `ANSWERS` counts, so that a recovery with a lost drill
+    is told rather than the PASS of its times. An answer in the report counts if there is no other.
+    """
     names, unread = set(names_in(run.root)), list[str]()
-    outcome, page = _unanswered(run, info), RunFile.REPORT.value
-    answer = "no repeat has passed" if outcome.word == "failed" else ""
+    own, told = _unanswered(run, info), list[tuple[Outcome, Answer[Any], Any]]()
     for each in ANSWERS:
+        if each.file not in names or (each.in_report and told):
+            continue
         try:
-            found: Any = each.read(run) if each.file in names else None
+            found: Any = each.read(run)
         except UserError as failure:
             unread.append(str(failure))
             continue
         if found is not None:
-            if not each.in_report:
-                outcome = dataclasses.replace(
-                    found.outcome, word=found.outcome.word or outcome.word
-                )
-            answer, page = each.parts.headline(found).text, each.page
-            break
+            outcome = own if each.in_report else found.outcome
+            outcome = dataclasses.replace(outcome, word=outcome.word or own.word)
+            told.append((outcome, each, found))
     pages = tuple(each.page for each in ANSWERS if each.page in names)
-    return RunState(outcome, answer, page, pages, tuple(unread))
+    code = worst(exit_code(outcome) for outcome, _, _ in told)
+    for outcome, each, found in told:
+        if exit_code(outcome) == code:
+            said = each.parts.headline(found).text
+            return RunState(outcome, said, each.page, pages, tuple(unread))
+    nothing = "no repeat has passed" if own.word == "failed" else ""
+    return RunState(own, nothing, RunFile.REPORT.value, pages, tuple(unread))
 
 
 def _unanswered(run: RunDirectory, info: RunInfo) -> Outcome:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import errno
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal, Self
 
 from orbax_bench_core import files
+from orbax_bench_core.answers import ANSWERS
 from orbax_bench_core.inventory import walk
 
 RUN_JSON: Final = "run.json"
@@ -17,11 +17,8 @@ NAMES: Final = (
     *(RUN_JSON, "engine_run.json", "limits.json", "limits_of_hosts.json"),
     *("records/*/repeat_#/host_#.json", "records/*/warmup_#/host_#.json"),
     *("records/*/repeat_#/.host_#.json.%", "records/*/warmup_#/.host_#.json.%"),
-    *("samples.parquet", "summary.csv", "metrics.json", "best.json", "report.md", "report.html"),
-    *("verdicts.json", "verdicts.md", "verdicts.html", "junit.xml"),
-    *("soak.json", "soak.md", "soak.html"),
-    *("recovery.json", "recovery.md", "recovery.html"),
-    *("async_study.json", "async_study.md", "async_study.html"),
+    *("samples.parquet", "summary.csv", "metrics.json", "report.md", "report.html"),
+    *(name for each in ANSWERS for name in (each.file, *each.pages)),
     *("lineage.json", "lineage.json.sig"),
     "ending.md",
     *("leases/*.#.json", ".orbax-bench/leases/*.#.json", "heartbeats/*.json"),
@@ -54,12 +51,6 @@ _IN_WHOLE: Final = _expression(_WHOLE)
 _FOLDERS: Final = _expression([*sorted(_PARENTS), *_WHOLE])
 
 Kind = Literal["file", "folder", "link"]
-
-
-def file_of_suite(what: str, suite: str) -> str:
-    """Returns the name of the file about a suite that lies next to its run directories."""
-    plain = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:40]
-    return f"{what}-{plain}-{hashlib.sha256(suite.encode()).hexdigest()[:8]}.json"
 
 
 def is_ours(path: str, kind: Kind = "file") -> bool:

@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 from collections.abc import Iterable
-from typing import Final, Literal, Self
+from typing import Final, Literal, NamedTuple, Self
 
 
 class Exit(enum.IntEnum):
@@ -43,7 +43,37 @@ MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
 RETRIED: Final = (Exit.FAILED, Exit.LOST_HEAD)
 """Codes after which the same command may do better: engines retry these, and no other."""
 
-_REGRESSED: Final = ("REGRESSION", "LEAK")
+
+class Word(NamedTuple):
+    """What a word means, by which an answer or a run says how it is."""
+
+    role: Literal["bad", "unsure", "plain", "good"]  # what it asks of a person: bad needs one
+    code: Exit | None = None  # exit code of a verdict; None if the word decides nothing
+
+
+WORDS: Final[dict[str, Word]] = {
+    "REGRESSION": Word("bad", Exit.REGRESSION),
+    "LEAK": Word("bad", Exit.REGRESSION),
+    "FAILED": Word("bad"),
+    "not back": Word("bad"),
+    "failed": Word("bad"),
+    "incomplete": Word("bad"),
+    "NO REPORT": Word("bad"),
+    "INCONCLUSIVE": Word("unsure", Exit.INCONCLUSIVE),
+    "not judged": Word("unsure"),
+    "running": Word("plain"),
+    "COMPARED": Word("plain"),
+    "complete": Word("plain"),
+    "ACCEPTED": Word("plain"),
+    "PASS": Word("good", Exit.OK),
+}
+"""All words of answers, runs and suites, the most urgent first; a new word is a row here."""
+
+VERDICTS: Final = tuple(word for word, means in WORDS.items() if means.code is not None)
+"""Words of a verdict, which `enforce-verdict` takes."""
+REGRESSED: Final = tuple(word for word in VERDICTS if WORDS[word].code == Exit.REGRESSION)
+"""Those that say that something is worse than it may be."""
+
 _RANKED: Final = (
     Exit.INTERRUPTED,
     Exit.PIPE_CLOSED,
@@ -75,8 +105,7 @@ CODES: Final[dict[State, Exit]] = {
 class Outcome:
     """How a run ended, or what one answer about it found: what every medium tells of it."""
 
-    # the verdict; of what has none LEAK, COMPARED, `not back` or how far it came; or empty
-    word: str = ""
+    word: str = ""  # of `WORDS`: the verdict, or how far it came where there is none; or empty
     incomplete: bool = False  # whether something failed or was left out, or nothing was measured
     exploratory: bool = False  # whether it was judged by rules that were changed after the data
     # whether both sides were measured apart, so that the word decides nothing
@@ -84,12 +113,16 @@ class Outcome:
     lacks_operations: bool = False  # whether an arm lacks an operation, which is never tolerated
     accepted: bool = False  # whether a person knows the regression, and accepts it
 
+    def __post_init__(self) -> None:
+        # Every medium looks a word up: one that is in no row would end the morning page.
+        assert self.word in ("", *WORDS), f"{self.word} is no row of WORDS"
+
     @property
     def state(self) -> State:
         """The state in which it leaves its suite: what warns only is told by its word as well."""
         if exit_code(self) == Exit.FAILED:
             return "FAILED"
-        said = "REGRESSION" if self.word in _REGRESSED else self.word
+        said = "REGRESSION" if self.word in REGRESSED else self.word
         if said == "REGRESSION" and self.accepted:
             return "ACCEPTED"
         return next((state for state in CODES if state == said), "PASS")
@@ -110,7 +143,7 @@ def exit_code(*found: Outcome, incomplete: bool = False, allow_inconclusive: boo
         tolerated = allow_inconclusive and not one.lacks_operations
         if one.exploratory or (one.word == "INCONCLUSIVE" and not tolerated):
             codes.add(Exit.INCONCLUSIVE)
-        elif one.word in _REGRESSED and not one.accepted:
+        elif one.word in REGRESSED and not one.accepted:
             codes.add(Exit.REGRESSION)
     return worst(codes)
 

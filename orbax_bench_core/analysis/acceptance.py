@@ -21,12 +21,12 @@ from orbax_bench_core.analysis.verdicts import (
     read_verdicts,
 )
 from orbax_bench_core.baselines import runs_below
-from orbax_bench_core.contents import file_of_suite
 from orbax_bench_core.errors import Problem, UserError, first_fault, listed, one_line, shown
 from orbax_bench_core.files import (
     AnyPath,
     ResultModel,
     absolute,
+    file_of_suite,
     matching,
     read_if_there,
     write_atomically,

@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orbax_bench_core.measure import OF_CPU
-from orbax_bench_core.pages import Role
 
-ROLES: Final[dict[str, Role]] = {
-    "REGRESSION": "bad",
-    "LEAK": "bad",
-    "FAILED": "bad",
-    "INCONCLUSIVE": "unsure",
-    "PASS": "good",
-}
-"""Meaning of the word of an answer, the worst first."""
 SPOKEN: Final = {
     "save": "saves",
     "save_blocking": "blocking saves",

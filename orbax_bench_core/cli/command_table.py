@@ -19,41 +19,62 @@ if TYPE_CHECKING:
 
 _PLUGINS: Final = "orbax_bench.commands"
 
-COMMANDS: Final[dict[str, str]] = {
-    "init": "init.init",
-    "run": "run.run",
-    "ab": "comparisons.ab",
-    "best": "past_runs.best",
-    "launch": "run.launch",
-    "record": "recordings.record",
-    "diagnose": "recordings.diagnose",
-    "compare": "past_runs.compare",
-    "bisect": "comparisons.bisect",
-    "upgrade": "comparisons.upgrade",
-    "baseline": "baseline.app",
-    "history": "past_runs.history",
-    "site": "past_runs.site",
-    "watch": "watch.watch",
-    "night": "watch.night",
-    "accept": "accept.accept",
-    "prune": "watch.prune",
-    "async-study": "studies.async_study",
-    "soak": "studies.soak",
-    "recovery": "studies.recovery",
-    "calibrate": "studies.calibrate",
-    "expand": "suites.expand",
-    "list": "suites.list_builtins",
-    "migrate": "suites.migrate",
-    "doctor": "machine.doctor",
-    "report": "past_runs.report",
-    "lineage": "past_runs.lineage",
-    "limits": "machine.limits",
-    "goodput": "plan.goodput",
-    "plan": "plan.plan",
-    "inspect": "plan.inspect",
-    "sharding": "plan.sharding",
-    "step": "command_table.steps",
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Commands that people begin with": {
+        "init": "init.init",
+        "run": "run.run",
+        "best": "past_runs.best",
+        "ab": "comparisons.ab",
+    },
+    "Releases and regressions": {
+        "upgrade": "comparisons.upgrade",
+        "bisect": "comparisons.bisect",
+        "compare": "past_runs.compare",
+        "history": "past_runs.history",
+        "baseline": "baseline.app",
+    },
+    "A training job of yours": {
+        "record": "recordings.record",
+        "diagnose": "recordings.diagnose",
+    },
+    "Studies": {
+        "async-study": "studies.async_study",
+        "recovery": "studies.recovery",
+        "soak": "studies.soak",
+        "calibrate": "studies.calibrate",
+    },
+    "Checkpoints, and answers without a run": {
+        "plan": "plan.plan",
+        "goodput": "plan.goodput",
+        "inspect": "plan.inspect",
+        "sharding": "plan.sharding",
+    },
+    "Suites and benchmarks": {
+        "expand": "suites.expand",
+        "list": "suites.list_builtins",
+        "migrate": "suites.migrate",
+    },
+    "This machine": {
+        "doctor": "machine.doctor",
+        "limits": "machine.limits",
+    },
+    "Past runs": {
+        "report": "past_runs.report",
+        "site": "past_runs.site",
+        "night": "watch.night",
+        "accept": "accept.accept",
+        "watch": "watch.watch",
+        "lineage": "past_runs.lineage",
+    },
+    "Clusters, pipelines and others": {
+        "launch": "run.launch",
+        "prune": "watch.prune",
+        "step": "command_table.steps",
+    },
 }
+"""Module and name of each command, by the headings of the help; plugins follow the last."""
+
+COMMANDS: Final = {name: place for group in GROUPS.values() for name, place in group.items()}
 """Module and name of each command."""
 
 

@@ -14,7 +14,7 @@ import typer
 import typer.core
 
 from orbax_bench_core.cli.buckets import check_buckets
-from orbax_bench_core.cli.command_table import COMMANDS, CommandTable
+from orbax_bench_core.cli.command_table import COMMANDS, GROUPS, CommandTable
 from orbax_bench_core.cli.terminal import installed, printable_streams
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.interrupts import interrupted_when_told
@@ -23,17 +23,6 @@ from orbax_bench_core.owners import closed_to_others
 if TYPE_CHECKING:
     from orbax_bench_core.errors import UserError
 
-_GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "Commands that people begin with": ("init", "run", "best", "ab"),
-    "Releases and regressions": ("upgrade", "bisect", "compare", "history", "baseline"),
-    "A training job of yours": ("record", "diagnose"),
-    "Studies": ("async-study", "recovery", "soak", "calibrate"),
-    "Checkpoints, and answers without a run": ("plan", "goodput", "inspect", "sharding"),
-    "Suites and benchmarks": ("expand", "list", "migrate"),
-    "This machine": ("doctor", "limits"),
-    "Past runs": ("report", "site", "night", "accept", "watch", "lineage"),
-}
-"""Headings of the help, and the commands below each; others stand below the last heading."""
 _HERE: Final = frozenset(COMMANDS) - {"launch", "record"}
 """Commands that read and write here what they are told of; others hand it on: to a cluster, or to a
 job, which also keeps its own umask."""
@@ -51,13 +40,12 @@ class _Commands(typer.core.TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the commands by what they are for."""
         names = self.list_commands(ctx)
-        grouped = {name for group in _GROUPS.values() for name in group}
-        rest = [name for name in names if name not in grouped]
+        added, last = names[len(COMMANDS) :], [*GROUPS][-1]
         width = formatter.width - 6 - max(map(len, names))
-        for heading, group in {**_GROUPS, "Clusters, pipelines and others": rest}.items():
+        for heading, group in GROUPS.items():
             rows = [
                 (name, command.get_short_help_str(width))
-                for name in group
+                for name in (*group, *(added if heading == last else ()))
                 if (command := self.get_command(ctx, name)) is not None and not command.hidden
             ]
             if rows:

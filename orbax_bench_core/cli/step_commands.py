@@ -20,7 +20,7 @@ from etils import epath
 from orbax_bench_core import engine
 from orbax_bench_core.cli import arguments
 from orbax_bench_core.errors import Problem, UserError
-from orbax_bench_core.exit_codes import Exit
+from orbax_bench_core.exit_codes import REGRESSED, Exit
 from orbax_bench_core.files import read_at_most
 from orbax_bench_core.publishing import Notifiers
 
@@ -244,7 +244,7 @@ _add(
 _add(engine.publish_baseline)
 _add(
     engine.enforce_verdict,
-    "It exits with 0 for PASS, 3 for REGRESSION or LEAK, 4 for INCONCLUSIVE that is not "
+    f"It exits with 0 for PASS, 3 for {' or '.join(REGRESSED)}, 4 for INCONCLUSIVE that is not "
     "allowed, and 1 if something is missing and nothing has regressed.",
     prepare=_notify_of_state,
     lacking=Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -187,15 +188,17 @@ def soak(
     interrupted.
     """
     from orbax_bench_core.errors import UserError, check_amounts, command
-    from orbax_bench_core.experiments import SoakGoal, Soaking
+    from orbax_bench_core.experiments import SoakGoal, Soaking, answered
 
     check_amounts(**{"--limit": limit})
     if saves is None and hours is None and output_directory is None:
+        from orbax_bench_core.answers import SOAK
         from orbax_bench_core.cli.measurement import conclude_again
 
         example = command("soak", place, "--saves", 200, "-o", "DIR")
         otherwise = f"To soak a suite, say for how long and where: `{example}`"
-        conclude_again(Soaking(limit_mib=limit).conclude, place, flags, otherwise=otherwise)
+        again = partial(answered, answer=SOAK, limit_mib=limit)
+        conclude_again(again, place, flags, otherwise=otherwise)
     goal = SoakGoal(saves=saves, hours=hours)
     if output_directory is None:
         raise UserError("a soak is measured in a run directory: give --output-directory DIR")

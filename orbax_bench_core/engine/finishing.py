@@ -30,7 +30,7 @@ from orbax_bench_core.engine.planning import check_modules
 from orbax_bench_core.engine.point import SAID
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import CODES, State, exit_code
+from orbax_bench_core.exit_codes import CODES, WORDS, State, exit_code
 from orbax_bench_core.files import (
     checked_path,
     names_in,
@@ -49,7 +49,6 @@ _SUCCEEDED: Final = ("", "SUCCEEDED", "COMPLETE")
 _RUN_ID: Final = 8
 """Characters of a run's id in the name of its folder."""
 _PAGES: Final = ("report.md", "report.html")
-_ROLES: Final[dict[str, pages.Role]] = {"PASS": "good", "INCONCLUSIVE": "unsure"}
 
 
 @tried_again
@@ -150,7 +149,7 @@ def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = 
 
 
 def _document(
-    state: str, reasons: Sequence[str], runs: Sequence[tuple[str, str, Sequence[str]]]
+    state: State, reasons: Sequence[str], runs: Sequence[tuple[str, str, Sequence[str]]]
 ) -> pages.Document:
     """Returns how runs ended; each has its directory, its state and the reasons, a line each."""
     more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
@@ -161,7 +160,7 @@ def _document(
     )
     return pages.Document(
         about="How the run ended",
-        headline=pages.Callout(state, f"{first}{more}", _ROLES.get(state, "bad")),
+        headline=pages.Callout(state, f"{first}{more}", WORDS[state].role),
         summary=tuple(parts),
     )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from orbax_bench_core.analysis.acceptance import with_acceptance
 from orbax_bench_core.analysis.verdicts import (
@@ -17,13 +16,10 @@ from orbax_bench_core.engine.outputs import Outputs, StepOutput
 from orbax_bench_core.engine.point import SAID
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import Outcome, exit_code
+from orbax_bench_core.exit_codes import VERDICTS, Outcome, exit_code
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.publishing import Notifiers, publish_verdicts
 from orbax_bench_core.records import Run, RunDirectory
-
-WORDS: Final = ("", "PASS", "INCONCLUSIVE", "REGRESSION")
-LEAK: Final = "LEAK"
 
 
 class NotPassed(Exception):
@@ -132,8 +128,7 @@ def enforce_verdict(
     """
     if notifiers is not None and notifiers.webhook is not None and verdicts is None:
         raise UserError("a webhook is told of a suite, which verdicts.json names: give --verdicts")
-    if verdict not in (*WORDS, LEAK):
-        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
+    _check(verdict)
     report = None if verdicts is None else read_verdicts_file(verdicts)
     found = Outcome(word=verdict)
     if verdict and report is not None:
@@ -154,6 +149,11 @@ def enforce_verdict(
         said = "; ".join(UserError(*(_reasons(verdict, report) if own else ()), *lines).said)
         raise NotPassed(said, code)
     return Outputs(value=verdict)
+
+
+def _check(verdict: str) -> None:
+    if verdict and verdict not in VERDICTS:
+        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(VERDICTS)}")
 
 
 def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
@@ -208,8 +208,7 @@ def publish_baseline(
     Raises:
         UserError: The run cannot be a baseline, or the word is no verdict.
     """
-    if verdict not in WORDS:
-        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(WORDS[1:])}")
+    _check(verdict)
     run = RunDirectory(output_directory)
     if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
         print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.experiments.experiment import Conclusion as Conclusion
     from orbax_bench_core.experiments.experiment import Experiment as Experiment
     from orbax_bench_core.experiments.experiment import NothingFound as NothingFound
+    from orbax_bench_core.experiments.experiment import answered as answered
     from orbax_bench_core.experiments.experiment import begin as begin
     from orbax_bench_core.experiments.experiment import load_for as load_for
     from orbax_bench_core.experiments.experiment import measure_points as measure_points
@@ -39,7 +40,7 @@ __getattr__ = late(
         "execute": "RunSettings",
         "experiments.comparison": "Comparison PairJudged ab compare_arms",
         "experiments.experiment": (
-            "Conclusion Experiment NothingFound begin load_for measure_points perform"
+            "Conclusion Experiment NothingFound answered begin load_for measure_points perform"
         ),
         "experiments.room": "NoRoom",
         "experiments.soaking": "Drills SoakGoal Soaking recovery soak",

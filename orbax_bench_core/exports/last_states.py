@@ -11,7 +11,6 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core import files
-from orbax_bench_core.contents import file_of_suite
 from orbax_bench_core.exit_codes import State
 from orbax_bench_core.exports.news import News
 
@@ -59,7 +58,7 @@ class Claim:
 
 def state_file(folder: files.AnyPath, suite: str) -> files.AnyPath:
     """Returns the file of a suite in a folder of run directories."""
-    return folder / file_of_suite("notified", suite)
+    return folder / files.file_of_suite("notified", suite)
 
 
 def claim(folder: files.AnyPath, news: News, now: datetime.datetime) -> Claim | None:

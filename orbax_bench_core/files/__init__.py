@@ -19,11 +19,11 @@ from orbax_bench_core.files.exclusive import read_if_there as read_if_there
 from orbax_bench_core.files.exclusive import swap as swap
 from orbax_bench_core.files.links import refuse_links as refuse_links
 from orbax_bench_core.files.links import remove_tree as remove_tree
-from orbax_bench_core.files.places import PASSPORT as PASSPORT
 from orbax_bench_core.files.places import AnyPath as AnyPath
 from orbax_bench_core.files.places import absolute as absolute
 from orbax_bench_core.files.places import at_once as at_once
 from orbax_bench_core.files.places import checked_path as checked_path
+from orbax_bench_core.files.places import file_of_suite as file_of_suite
 from orbax_bench_core.files.places import matching as matching
 from orbax_bench_core.files.places import place as place
 from orbax_bench_core.files.places import user_cache as user_cache

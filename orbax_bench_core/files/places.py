@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import errno
 import glob
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +50,12 @@ def place(named: AnyPath | str) -> AnyPath:
     if path.startswith(_REMOTE):
         check_credentials(_REMOTE + path.removeprefix(_REMOTE).partition("/")[0])
     return epath.Path(path)
+
+
+def file_of_suite(what: str, suite: str) -> str:
+    """Returns the name of the file about a suite that lies next to its run directories."""
+    plain = re.sub(r"[^a-z0-9]+", "-", suite.lower()).strip("-")[:40]
+    return f"{what}-{plain}-{hashlib.sha256(suite.encode()).hexdigest()[:8]}.json"
 
 
 def absolute(path: str) -> AnyPath:
@@ -117,10 +124,6 @@ def _understood(named: str) -> tuple[str, str | None]:
     if not separator or named.startswith(_REMOTE):
         return named, None
     return (rest, None) if scheme == "file" else (named, scheme)
-
-
-PASSPORT: Final = "passport.json"
-"""Noise of this machine, as the user has measured it."""
 
 
 def user_cache(name: str) -> Path:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from orbax_bench_core.exit_codes import REGRESSED
 from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
 
 _Word = TypeVar("_Word", bound=str)
@@ -104,7 +105,7 @@ def word_of_parts(
 
 def together(words: Sequence[_Word]) -> _Word | Literal["PASS", "INCONCLUSIVE"]:
     """Combines several words into one: all must pass, and one that is bad is enough."""
-    bad = next((word for word in words if word in ("REGRESSION", "LEAK")), None)
+    bad = next((word for word in words if word in REGRESSED), None)
     if bad is not None:
         return bad
     return "PASS" if words and set(words) == {"PASS"} else "INCONCLUSIVE"

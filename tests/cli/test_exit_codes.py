@@ -76,8 +76,11 @@ def test_a_word_that_is_none_or_not_that_of_the_file_is_refused(tmp_path):
     place.write_text(build_report(REGRESSES).model_dump_json())
     with pytest.raises(UserError, match=r"says REGRESSION, and the verdict given is PASS"):
         enforce_verdict("PASS", verdicts=str(place))
-    with pytest.raises(UserError, match="not a verdict: 'FINE'"):
+    with pytest.raises(UserError, match=r"not a verdict: 'FINE'; it is one of .*LEAK"):
         enforce_verdict("FINE")
+    with pytest.raises(NotPassed, match=r"^LEAK$") as refused:
+        enforce_verdict("LEAK")
+    assert refused.value.code == Exit.REGRESSION
 
 
 APART = {"mode": "unpaired"}
@@ -118,6 +121,7 @@ def test_what_was_measured_apart_only_warns(report, code, tmp_path):
     ("verdict", "tolerant", "captured"),
     [
         ("REGRESSION", True, False),
+        ("LEAK", True, False),
         ("INCONCLUSIVE", False, False),
         ("INCONCLUSIVE", True, True),
         ("PASS", False, True),

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.baselines import read_model, registry_path
 from orbax_bench_core.errors import UserError, command
-from orbax_bench_core.files import PASSPORT, ResultModel, user_cache, write_atomically
+from orbax_bench_core.files import ResultModel, user_cache, write_atomically
 from orbax_bench_core.sweep import SweepEntry, baseline_point, sides
 
 PASSPORT_VERSION: Final = 1
@@ -150,4 +150,4 @@ def find(path: str | None) -> Passport | None:
 
 def default_path() -> Path:
     """Returns where a passport is looked for when none is named, below the user's cache."""
-    return user_cache(PASSPORT)
+    return user_cache("passport.json")

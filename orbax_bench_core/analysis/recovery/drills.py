@@ -12,7 +12,7 @@ from orbax_bench_core.config import Arm
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
-from orbax_bench_core.gate import Word, together
+from orbax_bench_core.gate import Word
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
 from orbax_bench_core.records import Repeat, Run, Series
 
@@ -108,12 +108,9 @@ class Recovery(ResultModel):
 
     @property
     def outcome(self) -> Outcome:
-        """What an exit code is made of: a drill that did not come back makes it incomplete."""
+        """What an exit code is made of; of times in both arms the verdicts of the run say more."""
         lost = any(series.recovered < series.drills for series in self.series)
-        words = [pair.word for pair in self.verdicts]
-        return Outcome(
-            word=together(words) if words else "not back" if lost else "", incomplete=lost
-        )
+        return Outcome(word="not back" if lost else "", incomplete=lost)
 
     def table(self) -> pandas.DataFrame:
         """Returns one row per series and phase, with what each series lost.

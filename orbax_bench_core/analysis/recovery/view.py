@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import ROLES, shortened
+from orbax_bench_core.analysis.names import shortened
 from orbax_bench_core.analysis.recovery import drills
 from orbax_bench_core.errors import command
+from orbax_bench_core.exit_codes import WORDS
 from orbax_bench_core.gate import together
 
 READING: Final = """\
@@ -51,7 +52,7 @@ def headline(recovery: drills.Recovery) -> pages.Callout:
         pairs = len(recovery.verdicts)
         more = f"the worst of {pairs} pairs" if pairs > 1 else ""
         said = filter(None, (_of_pair(worst, recovery), more, worst.reason, came))
-        return pages.Callout(word, "; ".join(said), ROLES[word])
+        return pages.Callout(word, "; ".join(said), WORDS[word].role)
     drilled = [series for series in recovery.series if series.phases]
     if not drilled:
         return pages.Callout("NOTHING", came, "unsure")
@@ -222,7 +223,9 @@ def _verdicts(verdicts: Sequence[drills.PairVerdict]) -> pages.Table:
         pages.Row(
             (
                 phase.phase,
-                pages.Cell(phase.word if phase.primary else f"({phase.word})", ROLES[phase.word]),
+                pages.Cell(
+                    phase.word if phase.primary else f"({phase.word})", WORDS[phase.word].role
+                ),
                 "–" if phase.ratio is None else f"{phase.ratio:.3f}x",
                 "–" if phase.ratio is None else pages.change(phase.ratio, phase.low, phase.high),
             ),

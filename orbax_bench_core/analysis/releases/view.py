@@ -5,9 +5,9 @@ from collections.abc import Container
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import ROLES
 from orbax_bench_core.analysis.releases.model import Purpose, ReleaseSearch, SearchStep
 from orbax_bench_core.errors import command
+from orbax_bench_core.exit_codes import WORDS
 
 READING: Final = """\
 Each comparison runs both releases in turns, in blocks of random order, each in an environment of \
@@ -57,7 +57,7 @@ def headline(search: ReleaseSearch) -> pages.Callout:
     else:
         said = f"{package} {last} could not be compared with {first}: {why}"
     word = search.outcome.word or "FAILED"
-    return pages.Callout(word, said, ROLES[word])
+    return pages.Callout(word, said, WORDS[word].role)
 
 
 def _changes(step: SearchStep, operations: Container[str]) -> str:
@@ -124,7 +124,7 @@ def _ratios(search: ReleaseSearch, operation: str) -> pages.Chart:
             low, high = found.low or found.ratio, found.high or found.ratio
             x = search.releases.index(step.release) + _APART * seen.get(step.release, 0)
             seen[step.release] = seen.get(step.release, 0) + 1
-            role, hollow = ROLES[step.outcome], step.against != search.releases[0]
+            role, hollow = WORDS[step.outcome].role, step.against != search.releases[0]
             marks += [
                 pages.Mark("whisker", ((x, low), (x, high)), role),
                 pages.Mark("dots", ((x, found.ratio),), role, step.outcome, hollow=hollow),
@@ -154,7 +154,7 @@ def _steps(search: ReleaseSearch, operations: Container[str]) -> pages.Table:
                 step.release,
                 step.against,
                 _PURPOSES[step.purpose],
-                pages.Cell(step.outcome, ROLES[step.outcome], f"{step.folder}/verdicts.html"),
+                pages.Cell(step.outcome, WORDS[step.outcome].role, f"{step.folder}/verdicts.html"),
                 ", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios),
                 _changes(step, operations),
                 step.why,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import ROLES
 from orbax_bench_core.analysis.soak.growth import DROPPED, FEWEST
 from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries
 from orbax_bench_core.errors import command
+from orbax_bench_core.exit_codes import WORDS
 
 READING: Final = f"""\
 Per save: the median of the slopes between all pairs of saves (Theil-Sen), in parentheses its 95 \
@@ -54,12 +54,12 @@ def headline(soak: Soak) -> pages.Callout:
     if failed and soak.word == "INCONCLUSIVE":
         repeats = pages.count(failed, "repeat")
         said = f"{repeats} failed, so this is not a pass; until then {said}"
-    return pages.Callout(soak.word, said, ROLES[soak.word])
+    return pages.Callout(soak.word, said, WORDS[soak.word].role)
 
 
 def _rank(series: SoakSeries) -> tuple[int, float]:
     memory = series.growth("rss")
-    return list(ROLES).index(series.word), -(memory.whole.per_save if memory else 0.0)
+    return list(WORDS).index(series.word), -(memory.whole.per_save if memory else 0.0)
 
 
 def _sentence(series: SoakSeries, limit_mib: float) -> str:
@@ -135,7 +135,7 @@ def _judged(found: Sequence[SoakSeries]) -> pages.Table:
         for growth in series.growths:
             told = len(found) == 1 or growth.level in _MEMORY or growth.word != "PASS"
             if growth.word is not None and told:
-                word = pages.Cell(growth.word, ROLES[growth.word])
+                word = pages.Cell(growth.word, WORDS[growth.word].role)
                 rows.append(pages.Row((*_measured(growth), word), _name(series)))
     return pages.Table(columns, tuple(rows))
 
@@ -147,7 +147,9 @@ def _levels(found: Sequence[SoakSeries]) -> pages.Table:
     for series in found:
         for growth in series.growths:
             more = "" if growth.more is None else f", about {growth.more} saves would tell"
-            word = pages.Cell(f"{growth.word}{more}", ROLES[growth.word]) if growth.word else "–"
+            word = (
+                pages.Cell(f"{growth.word}{more}", WORDS[growth.word].role) if growth.word else "–"
+            )
             cells = (*_measured(growth), _slope(growth, growth.half), _limit(growth), word)
             rows.append(pages.Row(cells, _name(series), dim=growth.limit is None))
     return pages.Table(columns, tuple(rows))
@@ -209,10 +211,11 @@ def _memory(series: SoakSeries, limit_mib: float) -> pages.Chart:
     if growth is not None:
         middle = (series.dropped + series.saves) / 2
         level = (growth.first + growth.last) / 2
-        for slope, tone, name in (
-            (growth.whole.per_save, ROLES[series.word], "growth"),
+        lines: tuple[tuple[float, pages.Role, str], ...] = (
+            (growth.whole.per_save, WORDS[series.word].role, "growth"),
             (limit_mib, "dim", "growth at the limit"),
-        ):
+        )
+        for slope, tone, name in lines:
             line = tuple((x, level + slope * (x - middle)) for x in (series.dropped, series.saves))
             marks.append(pages.Mark("line", line, tone, name, dashed=tone == "dim"))
             values += [y for _, y in line]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import ROLES
 from orbax_bench_core.analysis.verdicts.headlines import change, is_real, share
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
+from orbax_bench_core.exit_codes import WORDS
 
 _WIDEST: Final = 20.0
 """Ratio at which an axis ends, whatever would lie beyond."""
@@ -35,7 +35,7 @@ def draw_intervals(rows: Sequence[Named], gate: GateConfig) -> pages.Chart:
         beyond += [(min(1 + margin, x.scale.high), place - 0.5), (x.scale.high, place + 0.5)]
         if not is_real(each.verdict.ratio):
             continue
-        role = ROLES[each.verdict.time_word or each.verdict.word]
+        role = WORDS[each.verdict.time_word or each.verdict.word].role
         low, high = _interval(each, x)
         marks.append(pages.Mark("whisker", ((low, place), (high, place)), role))
         marks.append(
@@ -101,7 +101,7 @@ def _blocks(operation: OperationVerdict, ratios: Sequence[float], rule: GateRule
     y = _ratio_axis("", [*ratios, *_ends(operation)], margin)
     right = len(ratios) + 1.0
     x = pages.axis("block, in the order measured", 0, right, pages.digits)
-    role = ROLES[operation.verdict.time_word or operation.verdict.word]
+    role = WORDS[operation.verdict.time_word or operation.verdict.word].role
     low, high = _interval(operation, y)
     marks = [
         pages.Mark("band", ((0, low), (right, high)), role, "95 % interval"),

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeGuard
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import ROLES, shortened, spoken
+from orbax_bench_core.analysis.names import shortened, spoken
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
 from orbax_bench_core.config import ARMS, GateConfig
+from orbax_bench_core.exit_codes import WORDS
 from orbax_bench_core.gate import StallVerdict, Verdict, Word
 
 _RANKS: Final[dict[Word, int]] = {"REGRESSION": 0, "INCONCLUSIVE": 1, "PASS": 2}
@@ -27,7 +28,7 @@ _MOST_TOLD: Final = 2
 def headline(report: VerdictReport) -> pages.Callout:
     """Returns the result of a comparison: its word, and one sentence."""
     word = stamped(report)
-    role: pages.Role = "plain" if report.is_study else ROLES[report.word]
+    role: pages.Role = "plain" if report.is_study else WORDS[report.word].role
     said = [report.exploratory.partition(": ")[2], _said(report)]
     if report.points and not report.is_study and apart(report):
         says = {"REGRESSION": ", so this is a warning", "PASS": ", as far as that can tell"}
@@ -50,7 +51,7 @@ def stamped(judged: PointVerdict | VerdictReport) -> str:
 
 def told(point: PointVerdict, gate: GateConfig) -> pages.Callout:
     """Returns the result of one point, as the headline tells that of a report."""
-    role: pages.Role = "plain" if point.is_study else ROLES[point.word]
+    role: pages.Role = "plain" if point.is_study else WORDS[point.word].role
     if point.is_study:
         text = _compared([point])
     elif point.word == "PASS":

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.names import ROLES, heading
+from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.analysis.verdicts.headlines import (
     change,
     from_to,
@@ -17,6 +17,7 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     stamped,
 )
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
+from orbax_bench_core.exit_codes import WORDS
 
 FEW: Final = 2
 """Points up to which a table has each primary operation; of more it has the worst of each."""
@@ -94,11 +95,11 @@ def _says(operation: OperationVerdict, point: PointVerdict) -> pages.Cell:
     said = "faster" if word == "PASS" and verdict.faster else said
     if not operation.primary:
         return pages.Cell(f"({said})", "dim")
-    return pages.Cell(f"{pages.SIGNS[ROLES[word]]} {said}", ROLES[word])
+    return pages.Cell(f"{pages.SIGNS[WORDS[word].role]} {said}", WORDS[word].role)
 
 
 def _point_says(point: PointVerdict) -> pages.Cell:
-    role, nearest = ROLES[point.word], nearest_to_trouble(point)
+    role, nearest = WORDS[point.word].role, nearest_to_trouble(point)
     said = {"failures": "failures", "missing": "missing", "storage": "storage"}.get(point.endpoint)
     if point.failed:
         said = "failed"

@@ -11,33 +11,18 @@ from orbax_bench_core import pages
 from orbax_bench_core.analysis.acceptance import Standing
 from orbax_bench_core.analysis.history import latest, new_in, trend, trends_of, what_ran_in, worst
 from orbax_bench_core.errors import command
+from orbax_bench_core.exit_codes import WORDS
 from orbax_bench_core.exports.site.gathering import Site, SiteRun
 from orbax_bench_core.files import AnyPath
 
 _SILENT: Final = "NO REPORT"
 _ACCEPTED: Final = "ACCEPTED"
-_ROLES: Final[dict[str, pages.Role]] = {
-    "REGRESSION": "bad",
-    "LEAK": "bad",
-    "not back": "bad",
-    "failed": "bad",
-    "incomplete": "bad",
-    _SILENT: "bad",
-    "INCONCLUSIVE": "unsure",
-    "not judged": "unsure",
-    "running": "plain",
-    "COMPARED": "plain",
-    "complete": "plain",
-    _ACCEPTED: "plain",
-    "PASS": "good",
-}
-"""States by what they ask of a person, the most urgent first: bad is what needs one."""
 _TREND: Final = (
     "A trend has a dot for the last run. Up is slower: each run against its baseline, or seconds "
     "against their median where there is none. The band is the margin, within which no verdict "
     "calls a run slower; a dashed line is another release, a coloured one a change."
 )
-_ORDER: Final = tuple(_ROLES)
+_ORDER: Final = tuple(WORDS)
 _SIGNS: Final[dict[pages.Role, str]] = {**pages.SIGNS, "plain": "–"}
 
 
@@ -58,7 +43,7 @@ class _Suite:
 
     @property
     def role(self) -> pages.Role:
-        return _ROLES[self.state]
+        return WORDS[self.state].role
 
     @property
     def same(self) -> Sequence[SiteRun]:
@@ -149,7 +134,7 @@ def _overview(suites: Sequence[_Suite], site: Site, folder: AnyPath) -> pages.Ta
 
 
 def _word(state: str) -> str:
-    return f"{_SIGNS[_ROLES[state]]} {state}"
+    return f"{_SIGNS[WORDS[state].role]} {state}"
 
 
 def _ago(age: datetime.timedelta) -> str:
@@ -205,7 +190,7 @@ def _runs(site: Site, folder: AnyPath) -> pages.Table:
                 pages.Cell(str(night.folder.name), href=_address(night, folder)),
                 night.info.suite_name,
                 f"{night.info.created_at:%Y-%m-%d %H:%M}",
-                pages.Cell(_word(night.state), _ROLES[night.state], _page(night, folder, "")),
+                pages.Cell(_word(night.state), WORDS[night.state].role, _page(night, folder, "")),
                 ran.get(night.info.run_id, "–"),
             )
         )

@@ -17,6 +17,7 @@ from orbax_bench_core.exports.site import gather, renew_site, site_document, wri
 from orbax_bench_core.exports.site.cards import CARDS
 from orbax_bench_core.exports.site.view import _address
 from orbax_bench_core.exports.site_folder import has_site
+from orbax_bench_core.files import write_atomically
 from orbax_bench_core.pages import to_html
 from orbax_bench_core.publishing import publish
 from orbax_bench_core.records import Run, RunDirectory
@@ -154,6 +155,45 @@ def test_a_study_of_two_systems_is_an_answer(tmp_path, make_paired_run):
     found = gather([str(tmp_path)], most=1)
     assert [night.state for night in found.nights] == ["COMPARED"]
     assert_whole(to_html(site_document(found, run.root.parent)))
+
+
+def drills(recovered):
+    """Returns recovery.json of three drills, of which some came back."""
+    lost = (3 - recovered) * ["the job hangs"]
+    made = {"series_id": "p", "name": "job", "arm": "candidate", "drills": 3, "verified": True}
+    none = dict.fromkeys(("phases", "steps_lost", "uncommitted", "peers_s"), ())
+    series = made | none | {"recovered": recovered, "reasons": lost}
+    return json.dumps({"schema_version": 1, "run_id": "r", "suite": "s", "series": [series]})
+
+
+@pytest.mark.parametrize(
+    ("word", "recovered", "state", "answer", "page"),
+    [
+        ("PASS", 2, "not back", "2 of 3 drills came back; the job hangs", "recovery.html"),
+        ("INCONCLUSIVE", 2, "not back", "2 of 3 drills came back; the job hangs", "recovery.html"),
+        ("REGRESSION", 2, "REGRESSION", "", "verdicts.html"),
+        ("INCONCLUSIVE", 3, "INCONCLUSIVE", "", "verdicts.html"),
+        ("PASS", 3, "PASS", "", "verdicts.html"),
+    ],
+)
+def test_of_several_answers_of_a_run_the_worst_is_its_state(
+    tmp_path, make_paired_run, word, recovered, state, answer, page
+):
+    run = make_paired_run(0)
+    write_verdicts(run, build_report(build_point("p", build_operation("save", word, 1.3))))
+    write_atomically(run.root / "recovery.json", drills(recovered).encode())
+    [night] = gather([str(tmp_path)], most=1).nights
+    assert (night.state, night.found.page) == (state, page)
+    assert answer in night.found.answer
+
+
+def test_an_answer_that_cannot_be_read_is_named_whatever_another_says(tmp_path, make_paired_run):
+    run = make_paired_run(0)
+    write_verdicts(run, build_report(build_point("p")))
+    write_atomically(run.root / "recovery.json", b"{}")
+    found = gather([str(tmp_path)], most=1)
+    assert [night.state for night in found.nights] == ["PASS"]
+    assert ["recovery.json" in line for line in found.unread] == [True]
 
 
 SUITE = f"""
