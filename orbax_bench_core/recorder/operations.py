@@ -140,6 +140,11 @@ class Tracker:
         if frame.what == "wait":
             self._waited(frame, now - frame.begun, error)
             return
+        if (operation, frame.what, error) == (None, "load", None) and frame.step is not None:
+            # Emergency managers read from their local folder without a checkpointer.
+            stack.append(frame)
+            operation, frame.made = self._begin("load", str(frame.step), False), True
+            stack.pop()
         if operation is not None:
             if not frame.several:
                 operation.call_s, operation.waited_s = now - frame.begun, frame.waited

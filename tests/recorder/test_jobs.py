@@ -133,15 +133,12 @@ def test_memory_that_a_job_keeps_of_each_save_is_a_leak(tmp_path):
     assert 0.95 < kept["per_save"] < 1.2
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("fault", ["", "slow"])
-def test_a_slow_host_is_named_and_none_of_two_equal_ones(tmp_path, fault):
+def recorded_on_two_hosts(tmp_path, name, *arguments):
     address = free_address()
-    words = [tmp_path / "checkpoints", *filter(None, [fault])]
     launcher = [sys.executable, "-m", "orbax_bench_core.recorder", "-o", tmp_path / "recording"]
     processes = [
         subprocess.Popen(
-            [*launcher, "--", *job("two_hosts", index, address, *words)],
+            [*launcher, "--", *job(name, index, address, tmp_path / "checkpoints", *arguments)],
             env=plain_environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -152,6 +149,21 @@ def test_a_slow_host_is_named_and_none_of_two_equal_ones(tmp_path, fault):
     for process in processes:
         assert process.wait(300) == 0, process.stderr.read()
         process.stderr.close()
+
+
+@pytest.mark.nightly
+def test_a_job_with_the_emergency_manager_is_recorded(tmp_path):
+    recorded_on_two_hosts(tmp_path, "emergency")
+    found = diagnosed(tmp_path)
+    assert found["hosts"] == 2
+    assert found["committed"] == 5 + 3  # to the folders of its own, and to the one of all
+    assert found["loads"]["count"] == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", ["", "slow"])
+def test_a_slow_host_is_named_and_none_of_two_equal_ones(tmp_path, fault):
+    recorded_on_two_hosts(tmp_path, "two_hosts", *filter(None, [fault]))
     found = diagnosed(tmp_path, code=1 if fault else 0)
     assert first_of(found) == ("slow host" if fault else "")
     assert found["hosts"] == 2
