@@ -19,6 +19,13 @@ class Exit(enum.IntEnum):
     PIPE_CLOSED = 141
 
 
+class Word(NamedTuple):
+    """What a word means, by which an answer or a run says how it is."""
+
+    role: Literal["bad", "unsure", "plain", "good"]  # what it asks of a person: bad needs one
+    code: Exit | None = None  # exit code of a verdict; None if the word decides nothing
+
+
 MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
     Exit.OK: ("done, and PASS where there is a verdict", "go on"),
     Exit.FAILED: (
@@ -42,14 +49,6 @@ MEANINGS: Final[dict[Exit, tuple[str, str]]] = {
 
 RETRIED: Final = (Exit.FAILED, Exit.LOST_HEAD)
 """Codes after which the same command may do better: engines retry these, and no other."""
-
-
-class Word(NamedTuple):
-    """What a word means, by which an answer or a run says how it is."""
-
-    role: Literal["bad", "unsure", "plain", "good"]  # what it asks of a person: bad needs one
-    code: Exit | None = None  # exit code of a verdict; None if the word decides nothing
-
 
 WORDS: Final[dict[str, Word]] = {
     "REGRESSION": Word("bad", Exit.REGRESSION),

@@ -33,10 +33,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "history": "past_runs.history",
         "baseline": "baseline.app",
     },
-    "A training job of yours": {
-        "record": "recordings.record",
-        "diagnose": "recordings.diagnose",
-    },
+    "A training job of yours": {"record": "recordings.record", "diagnose": "recordings.diagnose"},
     "Studies": {
         "async-study": "studies.async_study",
         "recovery": "studies.recovery",
@@ -54,10 +51,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "list": "suites.list_builtins",
         "migrate": "suites.migrate",
     },
-    "This machine": {
-        "doctor": "machine.doctor",
-        "limits": "machine.limits",
-    },
+    "This machine": {"doctor": "machine.doctor", "limits": "machine.limits"},
     "Past runs": {
         "report": "past_runs.report",
         "site": "past_runs.site",
