@@ -72,7 +72,15 @@ class Promotion(Versioned):
 
 
 def capture_id(measured_at: datetime.datetime, records: Iterable[Record]) -> str:
-    """Returns the id of a capture: the same for the same records, another for any others."""
+    """Returns the id of a capture: the same for the same records, another for any others.
+
+    Args:
+        measured_at: When the run began, UTC.
+        records: What is captured, in order.
+
+    Returns:
+        That time, and 8 hex digits of the SHA-256 of the records.
+    """
     content = hashlib.sha256()
     for record in records:
         content.update(record.model_dump_json().encode())
@@ -105,7 +113,11 @@ read_promotion = functools.partial(read_model, model=Promotion, what="promotion"
 
 
 def read_baseline(file: files.AnyPath) -> Baseline:
-    """Reads one point of a capture, which must be the point that the file is named after."""
+    """Reads one point of a capture, which must be the point that the file is named after.
+
+    Raises:
+        UserError: It is missing, damaged, or of another point.
+    """
     baseline = read_model(file, Baseline, "baseline")
     ids = {baseline.point_id, file.stem, *(record.point.id for record in baseline.records)}
     if len(ids) > 1:

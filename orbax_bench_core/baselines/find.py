@@ -38,7 +38,16 @@ class FoundRun:
 
 
 def find_runs(places: Iterable[str], *, left_out: list[str] | None = None) -> list[FoundRun]:
-    """Returns the runs that places hold, each once, in the order of time."""
+    """Returns the runs that places hold, each once, in the order of time.
+
+    Args:
+        places: Run directories, registries, folders of them, or patterns.
+        left_out: Takes a line for each run that cannot be read; None makes that an error.
+
+    Raises:
+        UserError: A place does not exist or holds no run, a pattern names no directory, or a run
+            cannot be read.
+    """
     found: dict[str, list[FoundRun]] = {}
     folders = [folder for place in places for folder in _folders(place)]
     for folder in folders:

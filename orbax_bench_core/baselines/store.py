@@ -77,7 +77,11 @@ class Registry:
         return self.root / reference / f"{point_id}.json"
 
     def add(self, capture: Capture, baselines: Sequence[Baseline]) -> Capture:
-        """Writes a capture and its samples, unless it is there; it exists once all is written."""
+        """Writes a capture and its samples, unless it is there; it exists once all is written.
+
+        Returns:
+            The capture as it is in the registry: the earlier one if it was there already.
+        """
         check_revision(capture.revision)
         folder = self.root / capture.revision
         file = folder / f"{capture.id}.json"
@@ -142,7 +146,11 @@ class Registry:
 
 
 def state_after(promotions: Iterable[Promotion]) -> dict[str, str]:
-    """Returns the baseline of each point after promotions, given in their order."""
+    """Returns the baseline of each point after promotions, given in their order.
+
+    Returns:
+        Reference of the capture that is the baseline, by id of the point.
+    """
     state: dict[str, str | None] = {}
     for promotion in promotions:
         state |= promotion.points
@@ -170,7 +178,11 @@ def _in_order(captures: Iterable[Capture]) -> list[Capture]:
 
 
 def registry_path(path: str) -> files.AnyPath:
-    """Returns a path, local or gs://."""
+    """Returns a path, local or gs://.
+
+    Raises:
+        UserError: It is no path, or the storage that it names cannot be used here.
+    """
     try:
         return files.place(files.checked_path(path))
     except (OSError, ValueError) as error:
@@ -236,7 +248,15 @@ def files_of_capture(folder: files.AnyPath) -> tuple[list[str], list[str]]:
 
 
 def remove_capture(registry: Registry, reference: str) -> str:
-    """Removes a capture, unless it is a baseline by now, and returns why it is."""
+    """Removes a capture, unless it is a baseline by now, and returns why it is.
+
+    Args:
+        registry: The registry.
+        reference: The capture in it, as `<revision>/<id>`.
+
+    Returns:
+        Of what it is the baseline, if it stays; empty if it was removed.
+    """
     used = dict(in_use(registry))
     if f"{registry.root}/{reference}" in used:
         return used[f"{registry.root}/{reference}"]

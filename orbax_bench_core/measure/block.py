@@ -61,6 +61,7 @@ class Block:
         clock.depth += 1
         self._running = collectors.start(self._keys)
         self._overhead = clock.come_back(entered)
+        # Last of all: what was done so far is no part of the operation.
         self._started_ns = perf_counter_ns()
 
     def __exit__(
@@ -69,6 +70,7 @@ class Block:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # Before anything else: what follows is no part of the operation.
         stopped_ns = perf_counter_ns()
         # A coroutine or an executor may leave a block in another thread than it entered it.
         here = this_thread()

@@ -38,6 +38,11 @@ def change(ratio: float, low: float | None = None, high: float | None = None) ->
     """Returns by how much a ratio differs from 1, with its interval: `+5 % (-8 to +16 %)`.
 
     Beyond threefold it is a ratio, such as `3.4x`, as it is below 2 %, whose digits would be lost.
+
+    Args:
+        ratio: What was, as a multiple of what it is compared with.
+        low: Lower end of its interval; None if unknown.
+        high: Upper end; None if unknown.
     """
     ends = [end for end in (low, high) if end is not None and math.isfinite(end) and end > 0]
     if not all(0.02 <= each < 3 for each in (ratio, *ends)):

@@ -152,6 +152,12 @@ class PairedTimes:
         """Returns the log ratio of candidate to baseline in each block, by geometric mean.
 
         It is of what passed; `nan` in a block in which nothing of an arm did.
+
+        Args:
+            operation: Name of the operation; of its CPU time with `:cpu` at the end.
+
+        Returns:
+            Natural logs, one for each block.
         """
         import numpy as np
 

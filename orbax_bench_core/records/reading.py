@@ -204,7 +204,13 @@ def _place_of(point_id: str, folder: str, file: str) -> RecordPlace | None:
 
 
 def misplaced(record: Record, place: RecordPlace, run_id: str) -> str:
-    """Returns the fields of a record that contradict its place; empty if they agree."""
+    """Returns the fields of a record that contradict its place; empty if they agree.
+
+    Args:
+        record: What the file holds.
+        place: Where the file lies.
+        run_id: Id of the run in whose directory it lies.
+    """
     said = (record.point_id, record.repeat, record.warmup, record.host, record.run_id)
     if said == (*place, run_id) and record.host < record.num_hosts:
         return ""

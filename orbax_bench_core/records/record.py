@@ -198,7 +198,12 @@ class Record(Versioned):
         return self.model_copy(update={**left, "status": "failed", "attempts": attempts})
 
     def as_attempt(self, error: ErrorInfo | None = None) -> tuple[Attempt, ...]:
-        """Returns this record, and those before it, as attempts of a new try."""
+        """Returns this record, and those before it, as attempts of a new try.
+
+        Args:
+            error: Why a record that passed is measured again: another host has failed. None if it
+                is not.
+        """
         error = self.error or error
         if error is None:
             return self.attempts

@@ -218,7 +218,11 @@ class Repeat:
         return self.status == "failed" and self.error is not None and not self.error.counts
 
     def values(self, metric: str = TIME) -> dict[tuple[str, int], dict[int, float]]:
-        """Returns the values of a metric by operation and occurrence, then by host."""
+        """Returns the values of a metric by operation and occurrence, then by host.
+
+        Args:
+            metric: Name of the metric; values are in its unit.
+        """
         found: dict[tuple[str, int], dict[int, float]] = {}
         for host, record in self.records.items():
             for sample in record.samples:

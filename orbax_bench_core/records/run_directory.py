@@ -265,7 +265,11 @@ class RunDirectory:
             raise UserError(Problem(said, file=str(path))) from None
 
     def set_status(self, status: RunStatus) -> None:
-        """Changes how far the run is in `run.json`, and leaves the rest as it was written."""
+        """Changes how far the run is in `run.json`, and leaves the rest as it was written.
+
+        Raises:
+            OSError: It cannot be read or written.
+        """
         content = json.loads(files.read_at_most(self._info_path))
         if content.get("status") != status:
             content["status"] = status

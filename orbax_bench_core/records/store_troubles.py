@@ -99,7 +99,11 @@ class StoreFlags:
 
 
 def store_flags(repeats: Iterable[Repeat]) -> dict[str, StoreFlags]:
-    """Returns the trouble with an object store in each operation of some repeats."""
+    """Returns the trouble with an object store in each operation of some repeats.
+
+    Returns:
+        By operation; of all operations that any repeat has, those without trouble too.
+    """
     total: Counter[str] = Counter()
     flagged: Counter[str] = Counter()
     counts: Counter[tuple[str, Trouble]] = Counter()

@@ -99,9 +99,9 @@ class PairDesign(pydantic.BaseModel):
         """Returns slot and operation of all repeats of a block, in the order of measurement.
 
         Args:
-            alive: Whether the workers of all slots are alive at once. Then every second round of
-                operations goes through the slots backwards, so that a drift of the machine cancels;
-                otherwise each slot makes all of its operations before the next one begins.
+            alive: Whether the workers of all slots are alive at once. Then they take turns, and
+                every second round goes through the slots backwards; otherwise each slot makes all
+                of its operations before the next one begins.
         """
         slots, operations = range(BLOCK_SIZE), range(self.operations_per_life)
         if not alive:

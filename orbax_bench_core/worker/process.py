@@ -105,7 +105,7 @@ class Worker:
         """Runs one repeat, writes its record, and returns how it ended.
 
         A worker whose lease is lost, or whose orchestrator is gone, ends here and leaves no record.
-        Where the record cannot be written, the orchestrator is told so, for which it ends the run.
+        Where the record cannot be written, the orchestrator is told so, and ends the run.
         """
         from orbax_bench_core.worker.repeat import run_repeat
 

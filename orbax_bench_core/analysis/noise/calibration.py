@@ -179,7 +179,10 @@ def calibration_of(places: Sequence[str]) -> Calibration:
     """Reads A/A runs, and others for their noise.
 
     Args:
-        places: Run directories, or folders of them; empty texts are ignored.
+        places: Run directories, registries or folders of them; empty texts are ignored.
+
+    Raises:
+        UserError: A place has no run, or one that cannot be read.
     """
     tests, records = [], []
     left_out: list[str] = []

@@ -60,8 +60,7 @@ class Reference:
         """Returns how each array is to be laid out: as a file says, or spread over devices.
 
         Args:
-            sharding_path: A sharding file, as Orbax's benchmarks read it; None spreads arrays
-                evenly.
+            sharding_path: A sharding file; None spreads every array over all devices.
             devices: The devices to load to.
 
         Returns:

@@ -253,7 +253,7 @@ class LocalWorker:
     def stacks(self) -> str:
         """Has the worker print where each of its threads stands, and returns its last lines.
 
-        A worker that is stopped cannot answer, so that of it the stacks in the kernel are returned.
+        A worker that is stopped cannot answer: then its stacks in the kernel are returned.
         """
         if self.signs().stopped:
             return kernel_stacks(self._process.pid)
