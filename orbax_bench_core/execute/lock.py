@@ -84,7 +84,7 @@ def _describe_holder(written: bytes) -> str:
         shown = presentable(command.strip())
         cut = f"{shown[:_LONGEST_SHOWN]}…" if len(shown) > _LONGEST_SHOWN else shown
         said += f" since {began:%H:%M}: {cut}"
-    return f"{said}; --no-lock measures beside it, and each disturbs the other"
+    return f"{said}; --no-lock measures at the same time, and each disturbs the other"
 
 
 def _mark(kind: int, run: str) -> bytes:

@@ -35,7 +35,7 @@ def turns_on(
 
     def said(line: str) -> None:
         waiting(
-            f"{line}: it measures on this machine; --no-lock measures beside it, and each "
+            f"{line}: it measures on this machine; --no-lock measures at the same time, and each "
             "disturbs the other"
         )
 

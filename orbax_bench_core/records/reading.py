@@ -247,7 +247,7 @@ def unreadable(path: AnyPath | str, error: OSError) -> UserError:
     return UserError(
         Problem(
             f"cannot be read ({error}), which does not mean that it is missing: nothing is "
-            "measured in its place. Mend that, then run the same command again",
+            "measured in its place. Correct that, then run the same command again",
             file=str(path),
         )
     )

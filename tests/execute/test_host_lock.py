@@ -11,7 +11,7 @@ import pytest
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute.lock import measuring_lock
 
-ADVICE = "--no-lock measures beside it, and each disturbs the other"
+ADVICE = "--no-lock measures at the same time, and each disturbs the other"
 HOLD = """
 import pathlib, sys, time
 from orbax_bench_core.errors import UserError
