@@ -20,7 +20,8 @@ _ACCEPTED: Final = "ACCEPTED"
 _TREND: Final = (
     "A trend has a dot for the last run. Up is slower: each run against its baseline, or seconds "
     "against their median where there is none. The band is the margin, within which no verdict "
-    "calls a run slower; a dashed line is another release, a coloured one a change."
+    "calls a run slower; a dashed line is another release, a coloured one a change. Every run "
+    "writes this page again."
 )
 _ORDER: Final = tuple(WORDS)
 _SIGNS: Final[dict[pages.Role, str]] = {**pages.SIGNS, "plain": "–"}
@@ -79,7 +80,7 @@ def site_document(site: Site, folder: AnyPath) -> pages.Document:
     return pages.Document(
         about=(
             f"Checkpoint benchmarks, {site.made_at:%A %Y-%m-%d %H:%M} UTC, "
-            f"{pages.count(len(site.nights), 'run')}{older}{unread}. Every run writes this again."
+            f"{pages.count(len(site.nights), 'run')}{older}{unread}"
         ),
         headline=_headline(suites),
         summary=(_overview(suites, site, folder),),
@@ -155,9 +156,9 @@ def _following(suites: Sequence[_Suite]) -> pages.Code | None:
         return pages.Code(command("watch", newest.folder.parent), f"{about}: {first.silence}.")
     if first.state == "REGRESSION":
         known = command("accept", newest.folder, first.name, "--reason", "...")
-        said = f"{about}: what happened, in full. If it is known and stays: {pages.code(known)}"
+        said = f"{about}, in full. If it is known and stays: {pages.code(known)}"
         return pages.Code(command("compare", newest.folder), said)
-    return pages.Code(command("report", newest.folder), f"{about}: what happened, in full.")
+    return pages.Code(command("report", newest.folder), f"{about}, in full.")
 
 
 def _details(suite: _Suite, site: Site) -> pages.Details:
