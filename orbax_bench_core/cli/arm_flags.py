@@ -11,6 +11,7 @@ from orbax_bench_core.config import (
     ARMS,
     Arm,
     LoadedSuite,
+    override_flags,
     parse_suite,
     with_keys,
 )
@@ -37,6 +38,7 @@ class FlaggedComparison(Comparison):
         flags += ["--aa"] if self.same else []
         if not flags:
             return found
+        flags += override_flags(suite.text)
         text = RunInfo.made_by(("ab", suite.source.file, *flags), found.text)
         return dataclasses.replace(found, text=text)
 

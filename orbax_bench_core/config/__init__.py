@@ -34,6 +34,7 @@ from orbax_bench_core.config.load import parse_suite as parse_suite
 from orbax_bench_core.config.mesh import MeshConfig as MeshConfig
 from orbax_bench_core.config.mesh import sharding_conflict as sharding_conflict
 from orbax_bench_core.config.models import expanded as expanded
+from orbax_bench_core.config.override import override_flags as override_flags
 from orbax_bench_core.config.override import with_keys as with_keys
 from orbax_bench_core.config.override import with_overrides as with_overrides
 from orbax_bench_core.config.source import KeyPath as KeyPath

@@ -43,6 +43,16 @@ def with_overrides(text: str, overrides: Sequence[str], file: str = "") -> str:
     return with_keys(text, {KEY: list(overrides)}, file)
 
 
+def override_flags(text: str) -> list[str]:
+    """Returns the flags of a command line whose overrides the text of a suite carries, if any."""
+    try:
+        data = SuiteSource(text).data
+    except SuiteError:  # the text that a run has kept, which may be damaged
+        return []
+    given = data.get(KEY) if isinstance(data, dict) else None
+    return [word for each in given or () for word in (FLAG, str(each))]
+
+
 def overridden(source: SuiteSource) -> SuiteSource:
     """Returns a suite's source with the overrides that it carries applied to its data.
 

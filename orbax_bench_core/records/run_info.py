@@ -80,10 +80,15 @@ class RunInfo(Versioned):
 
     @property
     def again(self) -> tuple[str, ...]:
-        """Command that made the suite and goes on with it; empty for a suite of a user's file."""
+        """Command that goes on with a comparison, but for its directory.
+
+        It is empty where that is `ab` with the file of the suite alone.
+        """
         last = self.suite_text.rstrip().rpartition("\n")[2]
-        made = last.startswith(_MADE_BY)
-        return tuple(shlex.split(last.removeprefix(_MADE_BY))) if made else ()
+        if last.startswith(_MADE_BY):
+            return tuple(shlex.split(last.removeprefix(_MADE_BY)))
+        flags = config.override_flags(self.suite_text)
+        return ("ab", self.suite_file, *flags) if flags else ()
 
     @property
     def order_seed(self) -> str:

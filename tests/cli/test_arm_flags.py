@@ -69,7 +69,12 @@ def test_a_pipeline_refuses_arms_that_measure_the_same(orbax_bench, write_suite,
 
 
 @pytest.mark.parametrize(
-    "flags", [("--candidate", "use_ocdbt=false"), ("--baseline", "use_zarr3=false"), ("--aa",)]
+    "flags",
+    [
+        ("--candidate", "use_ocdbt=false"),
+        ("--baseline", "use_zarr3=false"),
+        ("--aa", "--override", "execution.warmups=0", "--override", "gate.margin=0.3"),
+    ],
 )
 def test_the_command_that_goes_on_has_the_flags_that_say_the_arms(
     orbax_bench, write_suite, tmp_path, monkeypatch, flags
