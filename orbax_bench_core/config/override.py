@@ -50,7 +50,8 @@ def override_flags(text: str) -> list[str]:
     except SuiteError:  # the text that a run has kept, which may be damaged
         return []
     given = data.get(KEY) if isinstance(data, dict) else None
-    return [word for each in given or () for word in (FLAG, str(each))]
+    every = given if isinstance(given, list) else []
+    return [word for each in every for word in (FLAG, str(each))]
 
 
 def overridden(source: SuiteSource) -> SuiteSource:
