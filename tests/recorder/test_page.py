@@ -1,5 +1,6 @@
 """The page training-job: its script, recorded and diagnosed by its commands in their order."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path):
     write_program(programs / "python", "")
     # The job as it was before anybody recorded it, with its log.
     (tmp_path / "before").mkdir()
-    run_in_shell(f"python {LOGGED} ../train.py 2>../train.log", tmp_path / "before", programs)
+    job = f"python {shlex.quote(str(LOGGED))} ../train.py 2>../train.log"
+    run_in_shell(job, tmp_path / "before", programs)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command in commands_of(PAGE):
         done = run_in_shell(command, tmp_path, programs)
