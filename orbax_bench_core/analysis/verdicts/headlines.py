@@ -21,6 +21,8 @@ _SYSTEM_DOES: Final = {
     "load": "loads",
 }
 _OR_MORE: Final = " or more"
+_CLEARLY: Final = 0.1
+"""Difference of two changes, in log time, below which a reader takes them for rounding."""
 _MOST_TOLD: Final = 2
 """Points of a study that a headline names."""
 
@@ -125,15 +127,17 @@ def medians(operation: OperationVerdict) -> list[str]:
 
 
 def medians_disagree(operation: OperationVerdict) -> bool:
-    """Returns whether medians changed the other way than operations next to each other did.
+    """Returns whether medians clearly changed the other way than operations next to each other.
 
     Where noise is large both happen; in one sentence they would read as a mistake.
     """
-    before, after = (operation.times.get(arm, ()) for arm in ARMS)
+    times = (operation.times.get(arm, ()) for arm in ARMS)
+    before, after = (statistics.median(found) if found else None for found in times)
     ratio = operation.verdict.ratio
-    if not (before and after and is_real(ratio)):
+    if not (is_real(before) and is_real(after) and is_real(ratio)):
         return False
-    return (statistics.median(after) - statistics.median(before)) * (ratio - 1) < 0
+    other_way = (after - before) * (ratio - 1) < 0
+    return other_way and abs(math.log(after / before / ratio)) > _CLEARLY
 
 
 def from_to(operation: OperationVerdict) -> str:

@@ -179,6 +179,10 @@ def test_medians_that_went_the_other_way_are_not_told_next_to_the_change(
     assert "saves are not slower by 15 % or more: +4 % (" in said(report)
     assert "→" not in said(report)
     assert "medians of all can go the other way" in " ".join(terminal(document_of(report)).split())
+    times = {"baseline": (0.3, 0.3), "candidate": (0.299, 0.299)}
+    report = make_report(make_verdicts("p", make_operation("save", "PASS", 1.01, times=times)))
+    assert "300 → 299 ms" in said(report)
+    assert "the other way" not in terminal(document_of(report))
 
 
 def test_the_worst_regression_is_told_and_a_proof_before_a_warning(
