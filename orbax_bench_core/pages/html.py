@@ -48,7 +48,7 @@ def _element(element: el.Element) -> str:
             return f'{said}<ul class="{role}">{listed}</ul>' if items else said
         case el.Code(text, caption):
             said = f"<p>{inline(caption)}</p>" if caption else ""
-            return f"{said}<pre>{html.escape(presentable(text).rstrip())}</pre>"
+            return f'{said}<pre tabindex="0">{html.escape(presentable(text).rstrip())}</pre>'
         case el.Table():
             return _table(element)
         case el.Chart():

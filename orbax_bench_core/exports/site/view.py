@@ -154,11 +154,8 @@ def _following(suites: Sequence[_Suite]) -> pages.Code | None:
     about = f"{first.state} of {pages.code(first.name)}"
     if first.silence:
         return pages.Code(command("watch", newest.folder.parent), f"{about}: {first.silence}.")
-    if first.state == "REGRESSION":
-        known = command("accept", newest.folder, first.name, "--reason", "...")
-        said = f"{about}, in full. If it is known and stays: {pages.code(known)}"
-        return pages.Code(command("compare", newest.folder), said)
-    return pages.Code(command("report", newest.folder), f"{about}, in full.")
+    shown = "compare" if first.state == "REGRESSION" else "report"
+    return pages.Code(command(shown, newest.folder), f"{about}, in full.")
 
 
 def _details(suite: _Suite, site: Site) -> pages.Details:
@@ -171,11 +168,16 @@ def _details(suite: _Suite, site: Site) -> pages.Details:
     was = "".join(f", {night.state} before" for night in before)
     new = ", ".join(new_in(past, first.run_id))
     said = f": {suite.said}" if suite.said else ""
+    known = ""
+    if suite.state == "REGRESSION":
+        accepting = command("accept", newest.folder, suite.name, "--reason", "...")
+        known = f"If it is known and stays: {pages.code(accepting)}"
     return pages.Details(
         f"{pages.code(suite.name)}: {_word(suite.state)}{said}",
         (
             pages.Text(f"{since}, {pages.count(len(same), 'run')}{was}."),
             pages.Text(f"New in the first of them: {new}." if new else ""),
+            pages.Text(known),
             *trends_of(past, lambda name: newest.info.gate.rule(name).margin),
         ),
     )
