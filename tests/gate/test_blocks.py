@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.gate.blocks import random_labels, read_blocks
 
 LABELS = [[True, True, False, False], [True, False, True, False]]
@@ -48,8 +49,8 @@ BAD_LABELS = [
         "labels must be true for the candidate and false for the baseline, nothing else",
     ),
     (changed([[1, 1, 0, 0]] * 2, 0, 0, 2), "labels must be true"),
-    ([LABELS[0], [False] * 4], "block 1 lacks the candidate arm"),
-    ([[True] * 4, LABELS[1]], "block 0 lacks the baseline arm"),
+    ([LABELS[0], [False] * 4], "block 1 has 0 slots of the candidate and 4 of the baseline"),
+    ([[True] * 4, LABELS[1]], "block 0 has 4 slots of the candidate and 0 of the baseline"),
     (
         [LABELS[0], [True, True, True, False]],
         "block 1 has 3 slots of the candidate and 1 of the baseline, not 2 of each",
@@ -68,8 +69,8 @@ BAD_LABELS = [
 )
 def test_bad_input_is_said_exactly(times, labels, message):
     found = read_blocks(times, labels)
-    assert isinstance(found, str)
-    assert found.startswith(message)
+    assert isinstance(found, tuple)
+    assert why(found).startswith(message)
 
 
 def test_good_input_is_logs():

@@ -11,6 +11,7 @@ from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import AnyPath, ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
+from orbax_bench_core.reasons import NO_REASON, Reasons
 from orbax_bench_core.records import (
     FirstAttempts,
     Run,
@@ -22,7 +23,7 @@ from orbax_bench_core.records import (
 )
 from orbax_bench_core.sweep import PairDesign
 
-VERDICTS_VERSION: Final = 2
+VERDICTS_VERSION: Final = 3
 EXPLORATORY: Final = "exploratory: rules changed after the data"
 """Stamp of what was judged by other rules than those of its run."""
 
@@ -125,12 +126,12 @@ class PointVerdict(ResultModel):
     point_id: str
     point: str
     word: Word
-    reason: str = ""
+    reason: Reasons = NO_REASON
     failed: bool = False
     mode: Literal["paired", "unpaired"]
     blocks: int = 0
     operations: tuple[OperationVerdict, ...] = ()
-    switching: str = ""
+    switching: Reasons = NO_REASON
     metrics: tuple[MetricChange, ...] = ()
     endpoint: Endpoint = "time"
     failures: FailureVerdict | None = None
@@ -169,7 +170,8 @@ class VerdictReport(ResultModel):
     """All verdicts of one comparison: `verdicts.json`.
 
     Attributes:
-        schema_version: Version of this layout.
+        schema_version: Version of this layout. Those before 3 had sentences in the place of
+            reasons.
         suite: Name of the suite.
         suite_file: Where the suite came from, for the command that goes on; empty if not known.
         again: The command that goes on, without its directory; empty for `ab` with that file.
@@ -190,7 +192,7 @@ class VerdictReport(ResultModel):
         judged_at: When, UTC.
     """
 
-    schema_version: Literal[2] = VERDICTS_VERSION
+    schema_version: Literal[3] = VERDICTS_VERSION
     suite: str
     suite_file: str = pydantic.Field(default="", exclude_if=lambda found: not found)
     again: tuple[str, ...] = pydantic.Field(default=(), exclude_if=lambda found: not found)
@@ -201,7 +203,7 @@ class VerdictReport(ResultModel):
     gate: GateConfig
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: Reasons = NO_REASON
     revisions: dict[Arm, str] = {}
     left_out: tuple[str, ...] = ()
     exploratory: str = ""
@@ -211,9 +213,12 @@ class VerdictReport(ResultModel):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _of_version_1(cls, content: Any) -> Any:
-        """Reads a file of version 1, whose operations had an advice in words."""
-        if not isinstance(content, dict) or content.get("schema_version") != 1:
+    def _of_before(cls, content: Any) -> Any:
+        """Reads files of version 1, whose operations had an advice in words, and of version 2.
+
+        The reasons of both are texts, see `Reasons`.
+        """
+        if not isinstance(content, dict) or content.get("schema_version") not in (1, 2):
             return content
         points = [
             {
@@ -267,11 +272,6 @@ class VerdictReport(ResultModel):
             lacks_operations=self.lacks_operations,
             accepted=self.accepted,
         )
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Notes, and what was left out."""
-        return (*self.notes, *(f"left out: {line}" for line in self.left_out))
 
 
 def read_verdicts(run: Run | RunDirectory) -> VerdictReport:

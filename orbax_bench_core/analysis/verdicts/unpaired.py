@@ -32,6 +32,7 @@ from orbax_bench_core.config import Arm, GateConfig, changed_gate
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.gate import Decision, Doubt, Verdict, together
 from orbax_bench_core.provenance import other_surroundings
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.records import (
     ErrorInfo,
     OverlapFinder,
@@ -46,14 +47,6 @@ from orbax_bench_core.sweep import differences, nearest
 
 NO_PAST: Final[Past] = {}
 
-_NO_SAMPLES: Final = (
-    "the baseline is a summary by Orbax's own framework: one mean for each metric, and neither its "
-    "samples nor their number, so that no test can be made; for a verdict measure both sides with "
-    "`orbax-bench ab`"
-)
-_NOT_SAID: Final = (
-    "the baseline does not say on which mesh and checkpoint it was measured: they were not compared"
-)
 
 _Times = Mapping[str, tuple[float, ...]]
 
@@ -106,7 +99,7 @@ def compare_unpaired(
         word=together([point.word for point in points]),
         gate=gate,
         points=points,
-        notes=(revision_note(code),) if code else (),
+        notes=revision_note(code) if code else NO_REASON,
         revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
         left_out=tuple(left_out),
@@ -144,7 +137,7 @@ def _evidence(
     deciding = primary_operations(operations_in_order([was, are]), gate)
     primary = tuple(operation for operation in deciding if operation in shared)
     others = [operation for operation in shared if operation not in primary]
-    elsewhere = f"measured in other surroundings: {'; '.join(moved)}" if moved else ""
+    elsewhere = because("other_surroundings", differs=tuple(moved)) if moved else NO_REASON
     caches = cache_states(repeats_of([*before, *now]))
     found = tuple(
         _operation(
@@ -168,7 +161,7 @@ def _evidence(
     failure = next((record.error for record in now if record.error is not None), None)
     reason = elsewhere or _reason(failure, missing, primary) or gaps
     storage = tuple(storage_troubles(counted))
-    doubts: dict[Doubt, str] = storage_doubts(storage, found, (), reason)
+    doubts: dict[Doubt, Reasons] = storage_doubts(storage, found, (), reason)
     if elsewhere:
         doubts["other_surroundings"] = reason
     if missing or gaps or failure is not None:  # this has not passed
@@ -194,14 +187,14 @@ def _evidence(
 
 def _gaps(
     primary: Iterable[str], repeats: Mapping[Arm, Sequence[Repeat]], seconds: Mapping[Arm, _Times]
-) -> str:
-    """Returns which primary operation some repeats of a side lack; empty when none does."""
+) -> Reasons:
+    """Returns which primary operation some repeats of a side lack, if any."""
     for operation in primary:
         for arm, found in repeats.items():
             lacks = len(found) - len(seconds[arm][operation])
             if lacks:
-                return f"{operation}: the {arm} lacks it in {lacks} of {len(found)} repeats"
-    return ""
+                return because("lacks", operation, arm=arm, lacking=lacks, repeats=len(found))
+    return NO_REASON
 
 
 def _operation(
@@ -212,7 +205,7 @@ def _operation(
     past: Sequence[float],
     *,
     primary: bool,
-    elsewhere: str,
+    elsewhere: Reasons,
 ) -> OperationVerdict:
     from orbax_bench_core.gate import decide_unpaired, health
 
@@ -234,12 +227,12 @@ def _operation(
     )
 
 
-def _reason(failure: ErrorInfo | None, missing: Sequence[str], primary: Sequence[str]) -> str:
+def _reason(failure: ErrorInfo | None, missing: tuple[str, ...], primary: object) -> Reasons:
     if failure is not None:
-        return f"a repeat failed: {failure.said}"
+        return because("repeat_failed", said=failure.said)
     if missing:
-        return f"only one side has measured {', '.join(missing)}"
-    return "" if primary else "no primary operation was measured on both sides"
+        return because("one_side_only", names=missing)
+    return NO_REASON if primary else because("no_primary_in_both")
 
 
 def _unmatched(
@@ -282,7 +275,7 @@ def _beside_summary(
                 point_id=point_id,
                 point=name,
                 word="INCONCLUSIVE",
-                reason="; ".join([_NO_SAMPLES, *moved]),
+                reason=because("summary_only", differs=tuple(moved) or None),
                 mode="unpaired",
                 metrics=compare_means(summary.means, counted),
             )
@@ -296,7 +289,7 @@ def _beside_summary(
         gate=gate,
         points=tuple(points),
         unmatched=tuple(unmatched),
-        notes=(_NOT_SAID,),
+        notes=because("surroundings_unknown"),
         left_out=tuple(left_out),
         not_alone=_not_alone(_by_point(now), [point.point_id for point in points]),
         judged_at=datetime.datetime.now(datetime.UTC),
