@@ -19,13 +19,12 @@ ReasonCode = Literal[
     # An operation may pay for the one before it.
     "carry_over",
     "job_open",
-    "job_not_shown",
+    "in_turn",
     "own_processes_follow",
     # Something is missing.
     "lacks",
     "one_side_only",
     "no_primary",
-    "no_primary_in_both",
     "unknown_primary",
     "record_lost",
     # Something failed, or cannot be.
@@ -34,7 +33,6 @@ ReasonCode = Literal[
     "baseline_failed",
     "repeat_failed",
     "arm_impossible",
-    "arm_skipped",
     # Both sides are not alike.
     "hosts_differ",
     "other_surroundings",
@@ -59,13 +57,9 @@ ReasonCode = Literal[
     "outliers",
     "slow_start",
     # What was given is no data of a comparison.
-    "no_numbers",
-    "wrong_shape",
-    "shapes_differ",
-    "labels_no_flags",
+    "malformed",
     "arms_unbalanced",
     "unusable_value",
-    "past_unusable",
     # A sentence of a file of an earlier version.
     "told",
 ]

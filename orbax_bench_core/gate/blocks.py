@@ -122,14 +122,14 @@ def read_blocks(
     try:
         values = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        return because("no_numbers", what="times")
+        return because("malformed", what="times")
     if values.ndim not in (2, 3) or values.shape[1] != BLOCK_SIZE or not values.shape[-1]:
-        return because("wrong_shape", what="times", shape=values.shape)
+        return because("malformed", what="times", shape=values.shape)
     candidate = read_labels(labels)
     if isinstance(candidate, tuple):
         return candidate
     if candidate.shape != values.shape[:2]:
-        return because("shapes_differ", labels=candidate.shape, times=values.shape)
+        return because("malformed", what="labels", shape=candidate.shape)
     lives = values.ndim > candidate.ndim
     values = values if lives else values[:, :, None]
     problem = _missing(values, candidate) or _unusable(values) or _too_few(len(values))
@@ -156,12 +156,12 @@ def read_labels(labels: Any) -> Bools | Reasons:
     try:
         found = np.asarray(labels)
     except ValueError:
-        return because("no_numbers", what="labels")
+        return because("malformed", what="labels")
     if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
-        return because("labels_no_flags")
+        return because("malformed", what="labels")
     candidate = found.astype(np.bool_)
     if candidate.ndim != 2 or candidate.shape[1] != BLOCK_SIZE:
-        return because("wrong_shape", what="labels", shape=candidate.shape)
+        return because("malformed", what="labels", shape=candidate.shape)
     return _unbalanced(candidate) or candidate
 
 

@@ -300,10 +300,11 @@ class Point:
             name = min(suspects, key=lambda each: suspects[each].p_value)
             ratio, p_value = suspects[name].ratio, suspects[name].p_value
             seen = because("carry_over", name, ratio=ratio, p_value=p_value)
-            return {"carry_over": seen}, certain
+            return {"carry_over": seen + because("in_turn", name)}, certain
         unsettled = next((name for name, test in fitted.items() if test.job_open), None)
         if unsettled is not None and used_up:
-            return {"carry_over": because("job_not_shown", unsettled)}, False
+            found = because("job_open", unsettled) + because("in_turn", unsettled)
+            return {"carry_over": found}, False
         return {}, False
 
     @functools.cached_property

@@ -90,7 +90,7 @@ def decide_unpaired(
         word="INCONCLUSIVE", ratio=math.exp(log_ratio), operations=min(len(before), len(now))
     )
     if past.ndim != 1 or not np.isfinite(past).all():
-        return found.model_copy(update={"reason": because("past_unusable")})
+        return found.model_copy(update={"reason": because("malformed", what="past")})
     runs = _Runs(np.sort(sign * before), np.sort(sign * now))
     margin, reason = math.log1p(rule.margin), NO_REASON
     known = len(past) >= FEWEST_PAST
@@ -250,9 +250,9 @@ def _logs(values: Any, name: str) -> Floats | Reasons:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        return because("no_numbers", what=name)
+        return because("malformed", what=name)
     if found.ndim != 1 or len(found) == 0:
-        return because("wrong_shape", what=name, shape=found.shape)
+        return because("malformed", what=name, shape=found.shape)
     for index, value in enumerate(found.tolist()):
         if not (math.isfinite(value) and value > 0):
             return because("unusable_value", arm=name, index=index, value=f"{value:g}")

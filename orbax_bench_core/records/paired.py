@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm
-from orbax_bench_core.reasons import NO_REASON, ReasonCode, Reasons, because
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.records.repeats import Repeat, operations_in_order, total_seconds
 
 if TYPE_CHECKING:
@@ -285,10 +285,12 @@ def _uneven(repeats: Iterable[Repeat]) -> Reasons:
 
 def _impossible(repeats: Iterable[Repeat]) -> Reasons:
     """Returns which arm cannot be measured at all, if one cannot."""
-    for each in repeats:
-        if each.impossible:
-            code: ReasonCode = "arm_skipped" if each.status == "skipped" else "arm_impossible"
-            return because(code, arm=each.series.arm, block=each.block, said=each.reason)
+    for repeat in repeats:
+        if repeat.impossible:
+            arm, status, block = repeat.series.arm, repeat.status, repeat.block
+            return because(
+                "arm_impossible", arm=arm, status=status, block=block, said=repeat.reason
+            )
     return NO_REASON
 
 

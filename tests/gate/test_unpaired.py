@@ -141,7 +141,7 @@ def test_equal_times_are_no_evidence():
 
 def test_a_past_of_no_numbers_is_a_reason():
     found = decide_unpaired(ONE, run(9.0), [0.1, 0.2, math.nan, 0.1])
-    reason = "the past log ratios are not a row of finite numbers"
+    reason = "past: no values that can be compared"
     assert (found.word, why(found.reason), found.detectable) == ("INCONCLUSIVE", reason, None)
     assert found.ratio == pytest.approx(9.0)
 
@@ -170,11 +170,11 @@ def test_beyond_many_pairs_a_normal_tail_agrees():
 @pytest.mark.parametrize(
     ("baseline", "candidate", "reason"),
     [
-        ([], ONE, "baseline has the shape (0,)"),
+        ([], ONE, "baseline: no values that can be compared; shape (0,)"),
         (ONE, [1.0, 0.0], "candidate[1] is 0"),
         (ONE, [math.nan], "candidate[0] is nan"),
-        ([[1.0]], ONE, "baseline has the shape (1, 1)"),
-        (["x"], ONE, "baseline is not a row of numbers"),
+        ([[1.0]], ONE, "baseline: no values that can be compared; shape (1, 1)"),
+        (["x"], ONE, "baseline: no values that can be compared"),
     ],
 )
 def test_bad_input_is_a_reason(baseline, candidate, reason):

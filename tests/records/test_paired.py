@@ -93,8 +93,9 @@ def test_what_cannot_run_here_ends_the_comparison_and_is_no_failure(block_record
     found = PairedTimes.of(repeats_of(records))
     assert (len(found.labels), found.stopped) == (2, True)
     assert found.attempts["candidate"].failed == 0
-    why = because("arm_impossible", arm="candidate", block=2, said=f"{kind}: no space")
-    assert found.problem == why
+    (why,) = found.problem
+    assert (why.code, why.values["arm"], why.values["block"]) == ("arm_impossible", "candidate", 2)
+    assert (why.values["status"], why.values["said"]) == ("failed", f"{kind}: no space")
 
 
 def test_a_need_that_is_met_later_leaves_no_failure(block_records):

@@ -32,7 +32,8 @@ def headline(report: VerdictReport) -> pages.Callout:
     """Returns the result of a comparison: its word, and one sentence."""
     word = stamped(report)
     role: pages.Role = "plain" if report.is_study else WORDS[report.word].role
-    said = [report.exploratory.partition(": ")[2], _said(report)]
+    changes = report.exploratory
+    said = [f"rules changed after the data ({changes})" if changes else "", _said(report)]
     if report.points and not report.is_study and apart(report):
         says = {"REGRESSION": ", so this is a warning", "PASS": ", as far as that can tell"}
         beyond = (

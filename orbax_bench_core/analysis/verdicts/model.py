@@ -24,8 +24,6 @@ from orbax_bench_core.records import (
 from orbax_bench_core.sweep import PairDesign
 
 VERDICTS_VERSION: Final = 3
-EXPLORATORY: Final = "exploratory: rules changed after the data"
-"""Stamp of what was judged by other rules than those of its run."""
 
 
 class OperationVerdict(ResultModel):
@@ -186,7 +184,8 @@ class VerdictReport(ResultModel):
         notes: What else a reader must know, such as versions that differ between the arms.
         revisions: The code under test of each arm, in words; empty in files of an earlier release.
         left_out: Files among the records that are no records of the run, a line each.
-        exploratory: That the rules are not those of the run, in one line; empty when they are.
+        exploratory: Rules that are not those of the run, such as `margin 15 % -> 30 %`; empty when
+            all are.
         not_alone: Repeats that were measured while others were on the same machine.
         accepted: Whether it is a regression that was known and accepted when it was judged.
         judged_at: When, UTC.
@@ -216,7 +215,7 @@ class VerdictReport(ResultModel):
     def _of_before(cls, content: Any) -> Any:
         """Reads files of version 1, whose operations had an advice in words, and of version 2.
 
-        The reasons of both are texts, see `Reasons`.
+        The reasons of both are texts, see `Reasons`, and changes of rules stand in a sentence.
         """
         if not isinstance(content, dict) or content.get("schema_version") not in (1, 2):
             return content
@@ -230,7 +229,9 @@ class VerdictReport(ResultModel):
             }
             for point in content.get("points", ())
         ]
-        return {**content, "schema_version": VERDICTS_VERSION, "points": points}
+        changes = content.get("exploratory", "").partition(" (")[2].removesuffix(")")
+        now = {"schema_version": VERDICTS_VERSION, "points": points, "exploratory": changes}
+        return {**content, **now}
 
     @property
     def lacks_operations(self) -> bool:

@@ -15,7 +15,6 @@ from orbax_bench_core.analysis.verdicts.evidence import (
 )
 from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
-    EXPLORATORY,
     OperationVerdict,
     PointVerdict,
     VerdictReport,
@@ -156,15 +155,9 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
         points,
         notes,
         run.strays,
-        stamp=exploratory(frozen.gate, info.gate),
+        changes=gate_changes(frozen.gate, info.gate),
         not_alone=sum(beside.values()),
     )
-
-
-def exploratory(before: GateConfig, now: GateConfig) -> str:
-    """Returns the stamp of a judgement by other rules; empty when they are the same."""
-    changes = gate_changes(before, now)
-    return f"{EXPLORATORY} ({changes})" if changes else ""
 
 
 def report(
@@ -173,7 +166,7 @@ def report(
     notes: Iterable[Reason] = (),
     left_out: Sequence[str] = (),
     *,
-    stamp: str = "",
+    changes: str = "",
     not_alone: int = 0,
 ) -> VerdictReport:
     """Decides all pairs of a run, by what is known of each and of all of them.
@@ -183,7 +176,7 @@ def report(
     """
     points = list(points)
     unknown = _unknown_primary(info, points)
-    found = tuple(point.verdict(unknown, exploratory=bool(stamp)) for point in points)
+    found = tuple(point.verdict(unknown, exploratory=bool(changes)) for point in points)
     if unknown and not any(point.reason == unknown for point in found):
         notes = (*notes, *unknown)
     return VerdictReport(
@@ -203,7 +196,7 @@ def report(
             for arm in ARMS
         ),
         left_out=tuple(left_out),
-        exploratory=stamp,
+        exploratory=changes,
         not_alone=not_alone,
         judged_at=datetime.datetime.now(datetime.UTC),
     )

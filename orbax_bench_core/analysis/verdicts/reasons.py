@@ -8,14 +8,6 @@ from orbax_bench_core import pages
 from orbax_bench_core.errors import did_you_mean
 from orbax_bench_core.reasons import ReasonCode, Reasons
 
-_NOT_SHOWN: Final = (
-    "so operations in turn do not show what a job pays that runs the candidate alone: that takes "
-    "processes of their own for the arms (`gate.lives: always`)"
-)
-_JOB_OPEN: Final = (
-    "its own time passes, and that with what it costs the next operation does not yet"
-)
-
 
 def why(reasons: Reasons) -> str:
     """Returns reasons in words, those of one operation after its name; empty for none."""
@@ -28,7 +20,11 @@ def why(reasons: Reasons) -> str:
 
 def _sentence(code: ReasonCode, values: Mapping[str, Any]) -> str:
     words = WORDS[code]
-    return words.format(**values) if isinstance(words, str) else words(**values)
+    if callable(words):
+        return words(**values)
+    lists = {name: each for name, each in values.items() if isinstance(each, tuple)}
+    told = {name: ", ".join(map(str, each)) or "none" for name, each in lists.items()}
+    return words.format(**{**values, **told})
 
 
 def _stalls(
@@ -51,13 +47,6 @@ def _not_excluded(events: str, share: float, limit: float) -> str:
 def _lacks(arm: str, lacking: int, repeats: int, first_block: int | None = None) -> str:
     first = "" if first_block is None else f", first in block {first_block}"
     return f"the {arm} lacks it in {lacking} of {repeats} repeats{first}"
-
-
-def _no_primary(names: tuple[str, ...], measured: tuple[str, ...]) -> str:
-    return (
-        f"none of the primary operations ({', '.join(names)}) was measured in both arms; "
-        f"measured: {', '.join(measured) or 'none'}; name others under `gate.primary`"
-    )
 
 
 def _unknown_primary(names: tuple[str, ...], measured: tuple[str, ...]) -> str:
@@ -127,21 +116,6 @@ def _slow_start(values: int, ratio: float) -> str:
     )
 
 
-def _no_numbers(what: str) -> str:
-    if what == "times":
-        return "times are not a table of numbers: every block needs a number in each of its 4 slots"
-    if what == "labels":
-        return "labels are not a table: every block needs one in each of its 4 slots"
-    return f"{what} is not a row of numbers"
-
-
-def _wrong_shape(what: str, shape: tuple[int, ...]) -> str:
-    needed = {"times": "(blocks, 4) or (blocks, 4, m)", "labels": "(blocks, 4)"}.get(what)
-    if needed:
-        return f"{what} have the shape {shape}, not {needed}"
-    return f"{what} has the shape {shape}: at least one value in a row is needed"
-
-
 def _unusable(
     value: str, block: int = 0, slot: int = 0, arm: str = "", index: int | None = None
 ) -> str:
@@ -173,28 +147,31 @@ WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
     "not_excluded": _not_excluded,
     "carry_over": (
         "an operation takes {ratio:.3g}x as long after one of the candidate as after one of the "
-        f"baseline (p = {{p_value:.2g}}), {_NOT_SHOWN}"
+        "baseline (p = {p_value:.2g})"
     ),
-    "job_open": _JOB_OPEN,
-    "job_not_shown": f"{_JOB_OPEN}, {_NOT_SHOWN}",
+    "job_open": "its own time passes, and that with what it costs the next operation does not yet",
+    "in_turn": (
+        "so operations in turn do not show what a job pays that runs the candidate alone: that "
+        "takes processes of their own for the arms (`gate.lives: always`)"
+    ),
     "own_processes_follow": "the comparison goes on with these",
     "lacks": _lacks,
-    "one_side_only": lambda names: f"only one side has measured {', '.join(names)}",
-    "no_primary": _no_primary,
-    "no_primary_in_both": "no primary operation was measured on both sides",
-    "unknown_primary": _unknown_primary,
-    "record_lost": lambda arm, hosts, block: (
-        f"the {arm} has no record of host {', '.join(map(str, hosts))} in block {block}"
+    "one_side_only": "only one side has measured {names}",
+    "no_primary": (
+        "none of the primary operations ({names}) was measured in both arms; measured: {measured}; "
+        "name others under `gate.primary`"
     ),
+    "unknown_primary": _unknown_primary,
+    "record_lost": "the {arm} has no record of host {hosts} in block {block}",
     "nothing_passed": _nothing_passed,
     "always_failed": "every attempt of the {arm} failed: there is nothing to compare with",
     "baseline_failed": "every first attempt of the baseline failed, in {first}",
     "repeat_failed": "a repeat failed: {said}",
-    "arm_impossible": "the {arm} cannot be measured in block {block}: {said}",
-    "arm_skipped": "the {arm} was skipped in block {block}: {said}",
-    "hosts_differ": lambda arm, hosts: (
-        f"the {arm} was measured with different numbers of hosts: {', '.join(map(str, hosts))}"
+    "arm_impossible": lambda arm, status, block, said: (
+        f"the {arm} {'was skipped' if status == 'skipped' else 'cannot be measured'} in block "
+        f"{block}: {said}"
     ),
+    "hosts_differ": "the {arm} was measured with different numbers of hosts: {hosts}",
     "other_surroundings": lambda differs: f"measured in other surroundings: {'; '.join(differs)}",
     "storage": (
         "{share:.0%} of the samples met throttling, errors or retries in the store, alike in both "
@@ -231,18 +208,14 @@ WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
     ),
     "outliers": "{share:.0%} of the values are far from the others",
     "slow_start": _slow_start,
-    "no_numbers": _no_numbers,
-    "wrong_shape": _wrong_shape,
-    "shapes_differ": "labels have the shape {labels}, but times have {times}",
-    "labels_no_flags": (
-        "labels must be true for the candidate and false for the baseline, nothing else"
+    "malformed": lambda what, shape=None: (
+        f"{what}: no values that can be compared{'' if shape is None else f'; shape {shape}'}"
     ),
     "arms_unbalanced": (
         "block {block} has {candidate} slots of the candidate and {baseline} of the baseline, not "
         "2 of each"
     ),
     "unusable_value": _unusable,
-    "past_unusable": "the past log ratios are not a row of finite numbers",
     "told": "{said}",
 }
-"""Words of each code: a text with the names of its values, or a function of these."""
+"""Words of each code: a text with the names of its values, lists with commas, or a function."""

@@ -22,13 +22,12 @@ from orbax_bench_core.analysis.verdicts.model import (
     VerdictReport,
 )
 from orbax_bench_core.analysis.verdicts.paired import (
-    exploratory,
     judge_run,
     revision_note,
     revisions,
 )
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around, resolve_baseline
-from orbax_bench_core.config import Arm, GateConfig, changed_gate
+from orbax_bench_core.config import Arm, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.gate import Decision, Doubt, Verdict, together
 from orbax_bench_core.provenance import other_surroundings
@@ -60,7 +59,7 @@ def compare_unpaired(
     baseline: str = "a stored baseline",
     candidate: str = "this run",
     left_out: Sequence[str] = (),
-    stamp: str = "",
+    changes: str = "",
 ) -> VerdictReport:
     """Compares two runs that were made apart, point by point.
 
@@ -79,7 +78,7 @@ def compare_unpaired(
     unknown = never_measured(gate, measured)
     points = tuple(
         _evidence(before[point_id], now[point_id], gate, past).verdict(
-            unknown, exploratory=bool(stamp)
+            unknown, exploratory=bool(changes)
         )
         for point_id in shared
     )
@@ -103,7 +102,7 @@ def compare_unpaired(
         revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
         left_out=tuple(left_out),
-        exploratory=stamp,
+        exploratory=changes,
         not_alone=_not_alone(before, shared) + _not_alone(now, shared),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -159,7 +158,9 @@ def _evidence(
     }
     gaps = _gaps(primary, counted, {"baseline": was, "candidate": are})
     failure = next((record.error for record in now if record.error is not None), None)
-    reason = elsewhere or _reason(failure, missing, primary) or gaps
+    reason = elsewhere or _reason(failure, missing) or gaps
+    if not (reason or primary):
+        reason = because("no_primary", names=gate.primary, measured=tuple(shared))
     storage = tuple(storage_troubles(counted))
     doubts: dict[Doubt, Reasons] = storage_doubts(storage, found, (), reason)
     if elsewhere:
@@ -227,12 +228,10 @@ def _operation(
     )
 
 
-def _reason(failure: ErrorInfo | None, missing: tuple[str, ...], primary: object) -> Reasons:
+def _reason(failure: ErrorInfo | None, missing: tuple[str, ...]) -> Reasons:
     if failure is not None:
         return because("repeat_failed", said=failure.said)
-    if missing:
-        return because("one_side_only", names=missing)
-    return NO_REASON if primary else because("no_primary_in_both")
+    return because("one_side_only", names=missing) if missing else NO_REASON
 
 
 def _unmatched(
@@ -349,5 +348,5 @@ def compare_stored(
         baseline=baseline,
         candidate=candidate,
         left_out=left_out,
-        stamp=exploratory(frozen, gate),
+        changes=gate_changes(frozen, gate),
     )

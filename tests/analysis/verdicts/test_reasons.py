@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import string
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,13 @@ from typing import get_args
 import pytest
 
 import orbax_bench_core
-from orbax_bench_core.analysis.verdicts import read_verdicts_file, remarks, why, write_verdicts
+from orbax_bench_core.analysis.verdicts import (
+    VerdictReport,
+    read_verdicts_file,
+    remarks,
+    why,
+    write_verdicts,
+)
 from orbax_bench_core.analysis.verdicts.reasons import WORDS
 from orbax_bench_core.reasons import ReasonCode, because
 from orbax_bench_core.records import RunDirectory
@@ -27,21 +34,11 @@ def given() -> Iterator[tuple[str, set[str]]]:
         text = file.read_text()
         if "because(" not in text:
             continue
-        codes = {}
-        calls = []
-        for node in ast.walk(ast.parse(text)):
-            if (
-                isinstance(node, ast.AnnAssign)
-                and getattr(node.annotation, "id", "") == "ReasonCode"
-            ):
-                codes[node.target.id] = node.value
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "because":
-                calls.append(node)
-        for call in calls:
-            code = codes.get(getattr(call.args[0], "id", ""), call.args[0])
+        for call in ast.walk(ast.parse(text)):
+            if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "because"):
+                continue
             names = {keyword.arg for keyword in call.keywords if keyword.arg != "operation"}
-            branches = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]
-            yield from ((branch.value, names) for branch in branches)
+            yield ast.literal_eval(call.args[0]), names
 
 
 GIVEN = list(given())
@@ -84,3 +81,9 @@ def test_verdicts_of_version_2_say_what_they_said_and_are_written_anew(tmp_path)
     assert remarks(found) == ["code under test: c0ffee in both arms"]
     write_verdicts(RunDirectory(str(tmp_path)), found)
     assert read_verdicts_file(str(tmp_path / "verdicts.json")) == found
+
+
+def test_rules_that_had_changed_in_version_2_are_named_without_the_sentence_about_them():
+    said = "exploratory: rules changed after the data (margin 15 % -> 30 %)"
+    content = {**json.loads(VERSION_2.read_text()), "exploratory": said}
+    assert VerdictReport.model_validate(content).exploratory == "margin 15 % -> 30 %"
