@@ -91,7 +91,7 @@ class Reason(ResultModel):
 
 
 def _of_one(content: Any) -> Any:
-    """Reads a text of an earlier version, which was empty where there was no reason."""
+    """Reads a text of an earlier version; an empty one was no reason."""
     if isinstance(content, str):
         return (content,) if content else ()
     return content

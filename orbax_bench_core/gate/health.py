@@ -85,7 +85,7 @@ def _flags(
     regimes: Regimes | None,
     outliers: float,
 ) -> Reasons:
-    """Returns what a reader must know of a series; `drift` is what `_drift` returns."""
+    """Returns the flags of a series; `drift` is the result of `_drift`."""
     found, (p_value, change) = NO_REASON, drift
     if is_drift(p_value, change):
         found += because("drifts", change=change, p_value=p_value)

@@ -135,7 +135,7 @@ def run_log_ratio(before: Any, now: Any) -> float:
     Raises:
         ValueError: One of them has no values, or some that are not positive and finite.
     """
-    first, second = _logs(before, "the earlier run"), _logs(now, "the later run")
+    first, second = _logs(before, "before"), _logs(now, "now")
     for run in (first, second):
         if isinstance(run, tuple):
             raise ValueError(f"no ratio of two runs: {run[0].code} {run[0].values}")

@@ -183,7 +183,7 @@ def _said(report: VerdictReport) -> str:
 
 
 def remarks(report: VerdictReport) -> list[str]:
-    """Returns what else a reader must know, and what was left out."""
+    """Returns the notes of a comparison, and the files that were left out, a line each."""
     left_out = (f"left out: {line}" for line in report.left_out)
     return [*(why((note,)) for note in report.notes), *left_out]
 

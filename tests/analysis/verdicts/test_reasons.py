@@ -64,6 +64,17 @@ def test_words_take_all_values_of_a_reason(code, names):
     assert needed <= names <= shown
 
 
+def test_the_gate_has_no_sentence_but_those_of_errors():
+    said = []
+    for file in (CODE / "gate").glob("*.py"):
+        nodes = list(ast.walk(ast.parse(file.read_text())))
+        not_told = [node for node in nodes if isinstance(node, ast.Raise | ast.Expr)]
+        known = {id(inner) for node in not_told for inner in ast.walk(node)}
+        texts = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in known]
+        said += [text.value for text in texts if " " in str(text.value)]
+    assert said == []
+
+
 def test_reasons_of_one_operation_follow_its_name():
     lacks = [because("lacks", "load", arm=arm, lacking=1, repeats=4) for arm in ("old", "new")]
     assert why(lacks[0] + lacks[1] + because("no_block")) == (
