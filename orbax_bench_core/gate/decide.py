@@ -64,9 +64,8 @@ class Decision:
     # operation; otherwise INCONCLUSIVE
     word: Word
     endpoint: Endpoint = "time"  # which of them decided
-    reason: Reasons = (
-        NO_REASON  # why it could not be judged, or what keeps it from passing; empty otherwise
-    )
+    # why it could not be judged, or what keeps it from passing; empty otherwise
+    reason: Reasons = NO_REASON
     settled: bool = False  # whether more blocks could change nothing, so that a live run can stop
     next_look: int | None = None  # operations per arm at the next look; None when settled
 

@@ -229,7 +229,8 @@ class VerdictReport(ResultModel):
             }
             for point in content.get("points", ())
         ]
-        changes = content.get("exploratory", "").partition(" (")[2].removesuffix(")")
+        said = content.get("exploratory", "")
+        changes = said.partition(" (")[2].removesuffix(")") or said
         now = {"schema_version": VERDICTS_VERSION, "points": points, "exploratory": changes}
         return {**content, **now}
 

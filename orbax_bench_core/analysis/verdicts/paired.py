@@ -268,8 +268,8 @@ def _unknown_primary(info: RunInfo, points: Sequence[Evidence]) -> Reasons:
 def version_differences(records: Iterable[Record]) -> Reasons:
     """Returns the versions, and revisions of the code under test, that differ between both arms.
 
-    A comparison of two releases may
-    bring other packages along; then the verdict is on all of them together, and a reader must know.
+    A comparison of two releases may bring other packages along; then the verdict is on all of them
+    together, and a reader must know.
     """
     known = list(records)
     found: dict[str, dict[str, set[str]]] = {}
