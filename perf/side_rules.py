@@ -107,8 +107,8 @@ def health_figures(series: int, seed: int = 0) -> list[Figure]:
         for rho in (0.0, 0.6, 0.8):
             rows = 0.1 * autoregressive(rng, series, length, rho)
             flags = [health(np.exp(row)).flags for row in rows]
-            for group, word in (("drift", "drifts"), ("outlier", "far from")):
-                count = sum(any(word in flag for flag in each) for each in flags)
+            for group, code in (("drift", "drifts"), ("outlier", "outliers")):
+                count = sum(any(flag.code == code for flag in each) for each in flags)
                 name = f"n = {length}, correlation {rho:g}"
                 found.append(at_most(f"{group} flags without a cause", name, count, series, 0.05))
         drifting = [

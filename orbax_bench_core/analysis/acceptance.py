@@ -19,6 +19,7 @@ from orbax_bench_core.analysis.verdicts import (
     PointVerdict,
     VerdictReport,
     read_verdicts,
+    why,
 )
 from orbax_bench_core.baselines import runs_below
 from orbax_bench_core.errors import Problem, UserError, first_fault, listed, one_line, shown
@@ -117,7 +118,7 @@ def accept(folder: str, suite: str, reason: str) -> tuple[Acceptance, AnyPath, R
             found = list(_times(point, report))
             times += found
             if not found or point.endpoint != "time":
-                others.append(f"{point.point}: {point.reason}")
+                others.append(f"{point.point}: {why(point.reason)}")
     if others:
         raise UserError(
             f"only typical times are accepted, and {root} has regressed otherwise: {listed(others)}"
@@ -243,7 +244,7 @@ def _ended(
         if point.word != "REGRESSION":
             continue
         if point.endpoint != "time":
-            yield f"{point.point}: {point.reason}"
+            yield f"{point.point}: {why(point.reason)}"
         for operation in _regressed(point):
             verdict, time = operation.verdict, known.get((point.point_id, operation.operation))
             where = f"{operation.operation} of {point.point}"

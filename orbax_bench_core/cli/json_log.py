@@ -75,7 +75,7 @@ class JsonLog(execute.Watcher):
             point_id=verdict.point_id,
             verdict=verdict.word,
             endpoint=verdict.endpoint,
-            reason=verdict.reason,
+            reason=[reason.model_dump() for reason in verdict.reason],
             blocks=verdict.blocks,
             attempts={
                 arm: {"count": found.count, "failed": found.failed}

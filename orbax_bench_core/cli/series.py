@@ -14,7 +14,7 @@ from orbax_bench_core.analysis.releases import (
     ReleaseWord,
     SearchStep,
 )
-from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, headline
+from orbax_bench_core.analysis.verdicts import OperationVerdict, VerdictReport, headline, why
 from orbax_bench_core.answers import BISECT
 from orbax_bench_core.cli.arm_flags import with_equal_arms
 from orbax_bench_core.cli.measurement import STOPS, Measurement, Measuring, stopped
@@ -96,9 +96,9 @@ class BisectRun:
         verdicts, page = _compared(measurement)
         self._minutes.append((time.monotonic() - began) / 60)
         for note in verdicts.notes:
-            self._progress(f"  {note}")
+            self._progress(f"  {why((note,))}")
         self._progress(f"  report: {page}")
-        outcome, why = _read(verdicts)
+        outcome, said = _read(verdicts)
         if version == self._bad and outcome == "REGRESSION":
             # What the bad release does worse is what the search is for.
             regressed = (operation.operation for operation in _regressed(verdicts))
@@ -107,13 +107,13 @@ class BisectRun:
             # with far fewer operations than the smallest that matters.
             low = max((each.verdict.low or 1.0 for each in _regressed(verdicts)), default=1.0)
             self._margins[against] = max(verdicts.gate.margin, math.sqrt(low) - 1)
-        self._progress(f"  {outcome}: {why}")
+        self._progress(f"  {outcome}: {said}")
         step = SearchStep(
             release=version,
             against=against,
             purpose="search",  # the search says at its end what each was for
             outcome=outcome,
-            why=why,
+            why=said,
             ratios=_ratios(verdicts),
             folder=folder,
         )
@@ -175,7 +175,7 @@ class BisectRun:
 
 def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, str]:
     """Returns the word of a comparison, and the reason for it in a sentence."""
-    reasons = [point.reason for point in verdicts.points if point.failed]
+    reasons = [why(point.reason) for point in verdicts.points if point.failed]
     if verdicts.word != "REGRESSION" and reasons:
         return "FAILED", reasons[0]
     return verdicts.word, headline(verdicts).text

@@ -160,10 +160,8 @@ def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
     if report is None:
         yield verdict
         return
-    if report.exploratory:
-        yield report.exploratory
-    if verdict != "PASS":
-        yield f"{verdict}: {headline(report).text}"
+    if report.exploratory or verdict != "PASS":
+        yield headline(report).said
     yield from (f"left out: {line}" for line in report.left_out)
     yield from (f"{point.point}: an arm failed" for point in report.points if point.failed)
 

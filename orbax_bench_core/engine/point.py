@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
 from orbax_bench_core import execute
-from orbax_bench_core.analysis.verdicts import told
+from orbax_bench_core.analysis.verdicts import told, why
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.experiments import PairJudged, compare_arms, measure_points
 from orbax_bench_core.launchers import expected_of, job_name, make_launcher
@@ -70,7 +70,7 @@ def measure_batch(
         verdicts = compare_arms(session, lock=lock)
         outcome = BatchOutcome.of(session)
         failed = [
-            f"{point.point} {point.point_id}: {point.reason}"
+            f"{point.point} {point.point_id}: {why(point.reason)}"
             for point in verdicts.points
             if point.failed
         ]

@@ -36,6 +36,7 @@ from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session,
 from orbax_bench_core.experiments.experiment import Conclusion, Experiment, measuring, perform
 from orbax_bench_core.pages import count
 from orbax_bench_core.publishing import publish_verdicts
+from orbax_bench_core.reasons import NO_REASON, Reason, Reasons, because
 from orbax_bench_core.records import Run, RunDirectory
 from orbax_bench_core.sweep import Pair, PairDesign, lives_of
 
@@ -77,7 +78,7 @@ def compare_arms(session: Session, *, lock: bool = True) -> VerdictReport:
     """
     info, pairs = session.info, session.pairs
     found: dict[str, Evidence] = {}
-    notes: list[str] = []
+    notes: list[Reason] = []
     starts: dict[str, list[float]] = {pair.id: [] for pair in pairs}
 
     def next_look(pair: Pair, seconds: Sequence[float]) -> tuple[PairDesign, int] | None:
@@ -231,18 +232,15 @@ def _with_lives(verdict: PointVerdict, gate: GateConfig) -> PointVerdict:
             "design": design,
             "settled": False,
             "next_look": design.looks(gate)[0],
-            "reason": f"{verdict.reason}. The comparison goes on with these",
+            "reason": verdict.reason + because("own_processes_follow"),
         }
     )
 
 
-def _switching(starts: Sequence[float]) -> str:
-    if not starts:
-        return ""
-    return (
-        f"The arms could not be held at the same time and took turns: workers were started "
-        f"{len(starts)} more times, which took {sum(starts):.0f} s outside the operations."
-    )
+def _switching(starts: Sequence[float]) -> Reasons:
+    """Returns that arms could not be held at the same time, and what that cost; else nothing."""
+    took = because("took_turns", starts=len(starts), seconds=sum(starts))
+    return took if starts else NO_REASON
 
 
 def ab(

@@ -60,7 +60,7 @@ def _add_point(suite: ET.Element, point: verdicts.PointVerdict, gate: GateConfig
         time = statistics.median(seconds) if seconds else 0.0
         _case(suite, point.point, operation.operation, outcome, message, _ratio(operation), time)
     if point.failed:
-        _case(suite, point.point, _WHOLE, "error", point.reason)
+        _case(suite, point.point, _WHOLE, "error", verdicts.why(point.reason))
     elif all(operation.verdict.word != point.word for operation in primary):
         outcome, message = _outcome(point, point.word, verdicts.told(point, gate).text)
         _case(suite, point.point, _WHOLE, outcome, message)

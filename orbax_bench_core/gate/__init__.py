@@ -5,6 +5,7 @@ Plain arrays in, verdicts out; nothing here knows of files, runs or JAX.
 
 from orbax_bench_core.gate.blocks import random_labels as random_labels
 from orbax_bench_core.gate.blocks import read_blocks as read_blocks
+from orbax_bench_core.gate.calibration import RejectRate as RejectRate
 from orbax_bench_core.gate.calibration import reject_rate as reject_rate
 from orbax_bench_core.gate.decide import Decision as Decision
 from orbax_bench_core.gate.decide import Doubt as Doubt

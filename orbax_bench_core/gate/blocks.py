@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orbax_bench_core.config import BLOCK_SIZE, PER_ARM
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 
 Better = Literal["lower", "higher"]
 Floats = npt.NDArray[np.float64]
@@ -20,12 +21,6 @@ FAILED: Final = math.log(10.0)
 """Log penalty of a failed or hung attempt: ten times as slow as the slowest that passed."""
 
 _FEWEST_BLOCKS: Final = 2
-
-
-class Missing(str):
-    """Fault of blocks in which an arm lacks the operation."""
-
-    __slots__ = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +107,8 @@ class Blocks:
 
 def read_blocks(
     times: Any, labels: Any, better: Better = "lower", per_process: int | None = None
-) -> Blocks | str:
-    """Checks what was measured.
+) -> Blocks | Reasons:
+    """Checks what was measured; of what cannot be judged it returns why.
 
     Args:
         times: Positive values, shape (blocks, 4): by block, and by slot in the order of execution;
@@ -127,20 +122,14 @@ def read_blocks(
     try:
         values = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        return (
-            "times are not a table of numbers: every block needs a number in each of its "
-            f"{BLOCK_SIZE} slots"
-        )
+        return because("malformed", what="times")
     if values.ndim not in (2, 3) or values.shape[1] != BLOCK_SIZE or not values.shape[-1]:
-        return (
-            f"times have the shape {values.shape}, not (blocks, {BLOCK_SIZE}) or "
-            f"(blocks, {BLOCK_SIZE}, m)"
-        )
+        return because("malformed", what="times", shape=values.shape)
     candidate = read_labels(labels)
-    if isinstance(candidate, str):
+    if isinstance(candidate, tuple):
         return candidate
     if candidate.shape != values.shape[:2]:
-        return f"labels have the shape {candidate.shape}, but times have {values.shape}"
+        return because("malformed", what="labels", shape=candidate.shape)
     lives = values.ndim > candidate.ndim
     values = values if lives else values[:, :, None]
     problem = _missing(values, candidate) or _unusable(values) or _too_few(len(values))
@@ -150,7 +139,7 @@ def read_blocks(
     for arm, chosen in (("baseline", ~candidate), ("candidate", candidate)):
         # A candidate that always fails is a finding, a baseline that does is none.
         if failed[chosen].all() and (arm == "baseline" or failed.all()):
-            return f"every attempt of the {arm} failed: there is nothing to compare with"
+            return because("always_failed", arm=arm)
     logs = np.log(np.where(failed, 1.0, values))
     costs = -logs if better == "higher" else logs
     return Blocks(
@@ -162,17 +151,17 @@ def read_blocks(
     )
 
 
-def read_labels(labels: Any) -> Bools | str:
+def read_labels(labels: Any) -> Bools | Reasons:
     """Returns which slots are the candidate's, shape (blocks, 4), or what is wrong with them."""
     try:
         found = np.asarray(labels)
     except ValueError:
-        return f"labels are not a table: every block needs one in each of its {BLOCK_SIZE} slots"
+        return because("malformed", what="labels")
     if found.dtype != np.bool_ and not (found.dtype.kind in "iu" and np.isin(found, (0, 1)).all()):
-        return "labels must be true for the candidate and false for the baseline, nothing else"
+        return because("malformed", what="labels")
     candidate = found.astype(np.bool_)
     if candidate.ndim != 2 or candidate.shape[1] != BLOCK_SIZE:
-        return f"labels have the shape {candidate.shape}, not (blocks, {BLOCK_SIZE})"
+        return because("malformed", what="labels", shape=candidate.shape)
     return _unbalanced(candidate) or candidate
 
 
@@ -193,44 +182,35 @@ def _with_failed(logs: Floats, failed: Bools) -> Floats:
     return np.where(failed, slowest + FAILED, logs)
 
 
-def _unbalanced(candidate: Bools) -> str:
+def _unbalanced(candidate: Bools) -> Reasons:
     for block, count in enumerate(candidate.sum(axis=1).tolist()):
-        if count in (0, BLOCK_SIZE):
-            return f"block {block} lacks the {'baseline' if count else 'candidate'} arm"
         if count != PER_ARM:
-            return (
-                f"block {block} has {count} slots of the candidate and {BLOCK_SIZE - count} of the "
-                f"baseline, not {PER_ARM} of each"
-            )
-    return ""
+            baseline = BLOCK_SIZE - count
+            return because("arms_unbalanced", block=block, candidate=count, baseline=baseline)
+    return NO_REASON
 
 
-def _missing(values: Floats, candidate: Bools) -> str:
+def _missing(values: Floats, candidate: Bools) -> Reasons:
     lacks = np.isnan(values)
-    found = []
+    found = NO_REASON
     for arm, chosen in (("baseline", ~candidate), ("candidate", candidate)):
         count = int(lacks[chosen].sum())
         if count:
             block = int((lacks & chosen[:, :, None]).any(axis=(1, 2)).argmax())
             of = int(chosen.sum()) * values.shape[2]
-            found.append(f"the {arm} lacks it in {count} of {of} repeats, first in block {block}")
-    return Missing("; ".join(found))
+            found += because("lacks", arm=arm, lacking=count, repeats=of, first_block=block)
+    return found
 
 
-def _unusable(values: Floats) -> str:
+def _unusable(values: Floats) -> Reasons:
     bad = ~(values > 0)
     if not bad.any():
-        return ""
+        return NO_REASON
     block, slot, _ = (int(place[0]) for place in bad.nonzero())
-    value = values[bad][0]
-    return (
-        f"the value in block {block}, slot {slot} is {value:g}: a ratio needs positive, finite "
-        "numbers"
-    )
+    return because("unusable_value", block=block, slot=slot, value=f"{values[bad][0]:g}")
 
 
-def _too_few(blocks: int) -> str:
+def _too_few(blocks: int) -> Reasons:
     if blocks >= _FEWEST_BLOCKS:
-        return ""
-    count = "1 block" if blocks == 1 else "no blocks"
-    return f"{count}: noise shows only from {_FEWEST_BLOCKS} blocks on"
+        return NO_REASON
+    return because("too_few_blocks", blocks=blocks, fewest=_FEWEST_BLOCKS)

@@ -21,7 +21,6 @@ class RejectRate:
     # without tests
     p_value: float | None = None
     calibrated: bool | None = None  # whether nothing speaks against alpha; None without tests
-    statement: str  # all of this, one line for people
 
 
 def reject_rate(n_tests: int, n_rejected: int, alpha: float) -> RejectRate:
@@ -43,31 +42,18 @@ def reject_rate(n_tests: int, n_rejected: int, alpha: float) -> RejectRate:
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha}; a probability between 0 and 1 is needed")
     if n_tests == 0:
-        return RejectRate(
-            tests=0, rejected=0, alpha=alpha, statement="no A/A tests yet: nothing can be said"
-        )
+        return RejectRate(tests=0, rejected=0, alpha=alpha)
     from scipy.stats import binomtest
 
     p_value = float(binomtest(n_rejected, n_tests, alpha, alternative="greater").pvalue)
     interval = binomtest(n_rejected, n_tests, alpha).proportion_ci(0.95, method="exact")
-    calibrated = p_value >= _SUSPICIOUS
-    rate = n_rejected / n_tests
-    judgement = (
-        "nothing speaks against that"
-        if calibrated
-        else "that is too many: the runs have something that the gate does not allow for"
-    )
     return RejectRate(
         tests=n_tests,
         rejected=n_rejected,
         alpha=alpha,
-        rate=rate,
+        rate=n_rejected / n_tests,
         low=float(interval.low),
         high=float(interval.high),
         p_value=p_value,
-        calibrated=calibrated,
-        statement=(
-            f"{n_rejected} of {n_tests} A/A tests ({rate:.1%}) said REGRESSION where "
-            f"{alpha:.1%} may: {judgement} (p = {p_value:.2g})"
-        ),
+        calibrated=p_value >= _SUSPICIOUS,
     )

@@ -33,11 +33,6 @@ LEVEL: Final = 0.01
 SUSPECTED: Final = 0.03
 """P-value up to which a word waits for the next look; the primary operations share it."""
 
-NOT_SHOWN: Final = (
-    "so operations in turn do not show what a job pays that runs the candidate alone: that takes "
-    "processes of their own for the arms (`gate.lives: always`)"
-)
-
 _COVERED: Final = 0.98
 """Of the interval of the ratio: 1 % is beyond either end."""
 
@@ -113,13 +108,6 @@ class AfterEffect(NamedTuple):
     def matters(self, rule: GateRule) -> bool:
         """Returns whether it may bring an operation to the margin, even if it counts twice."""
         return max(self.high, 1 / self.low) ** 2 >= 1 + rule.margin
-
-    def seen(self) -> str:
-        """Returns the ratio in words."""
-        return (
-            f"an operation takes {self.ratio:.3g}x as long after one of the candidate as after one "
-            f"of the baseline (p = {self.p_value:.2g})"
-        )
 
 
 class _Coefficient(NamedTuple):

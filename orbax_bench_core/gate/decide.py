@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from orbax_bench_core.exit_codes import REGRESSED
 from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
+from orbax_bench_core.reasons import NO_REASON, Reasons, of_operation
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -63,12 +64,13 @@ class Decision:
     # operation; otherwise INCONCLUSIVE
     word: Word
     endpoint: Endpoint = "time"  # which of them decided
-    reason: str = ""  # why it could not be judged, or what keeps it from passing; empty otherwise
+    # why it could not be judged, or what keeps it from passing; empty otherwise
+    reason: Reasons = NO_REASON
     settled: bool = False  # whether more blocks could change nothing, so that a live run can stop
     next_look: int | None = None  # operations per arm at the next look; None when settled
 
 
-def decide(found: Decision, doubts: Mapping[Doubt, str]) -> Decision:
+def decide(found: Decision, doubts: Mapping[Doubt, Reasons]) -> Decision:
     """Decides about a point, by its statistics and by the doubts about them.
 
     Each doubt comes with its reason. One that does not withdraw a word leaves all as it is.
@@ -90,7 +92,7 @@ def decide(found: Decision, doubts: Mapping[Doubt, str]) -> Decision:
 
 def word_of_parts(
     operations: Mapping[str, Verdict], primary: Sequence[str], failures: FailureVerdict
-) -> tuple[Word, Endpoint, str]:
+) -> tuple[Word, Endpoint, Reasons]:
     """Returns the word of a point by its parts, which of them decided it, and why it is no PASS."""
     for word, order in _ORDER.items():
         for endpoint in order:
@@ -99,8 +101,8 @@ def word_of_parts(
             for name in primary:
                 verdict = operations[name]
                 if (verdict.word, verdict.endpoint) == (word, endpoint):
-                    return word, endpoint, f"{name}: {verdict.reason}" if verdict.reason else ""
-    return ("PASS" if primary else "INCONCLUSIVE"), "time", ""
+                    return word, endpoint, of_operation(name, verdict.reason)
+    return ("PASS" if primary else "INCONCLUSIVE"), "time", NO_REASON
 
 
 def together(words: Sequence[_Word]) -> _Word | Literal["PASS", "INCONCLUSIVE"]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Final
+from typing import Final, Literal
 
 from orbax_bench_core.gate.blocks import Bools
 from orbax_bench_core.gate.randomisation import DRAWS, tails
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 
 _CONFIDENCE: Final = 0.95
 
@@ -75,14 +76,11 @@ class Excess:
         least = 1 - upper_bound(self.operations - self.baseline, self.operations)
         return ours - theirs + math.hypot(self.bound - ours, theirs - least)
 
-    def beyond(self, limit: float | str | None, kind: str, of: str) -> str:
-        """Returns why its counts leave open that a limit is exceeded; empty if they do not."""
+    def beyond(self, limit: float | str | None, events: Literal["stalls", "failures"]) -> Reasons:
+        """Returns that its counts leave open that a limit is exceeded; nothing if they do not."""
         if not isinstance(limit, float) or self.more <= limit:
-            return ""
-        return (
-            f"{kind} beyond those of the baseline in up to {100 * self.more:.2g} % of {of} cannot "
-            f"be excluded, and max_{kind} is {100 * limit:.3g} %"
-        )
+            return NO_REASON
+        return because("not_excluded", events=events, share=self.more, limit=limit)
 
 
 def upper_bound(count: int, of: int) -> float:

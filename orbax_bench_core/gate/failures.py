@@ -11,6 +11,7 @@ from orbax_bench_core.gate.blocks import Bools
 from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.verdict import FailureVerdict, Word
+from orbax_bench_core.reasons import NO_REASON, because
 
 _FEWEST_MORE: Final = 2
 """More failures of the candidate than of the baseline that keep a PASS back after the last look."""
@@ -37,19 +38,22 @@ def judge_failures(
     """
     schedule = Schedule.of(rule, failed.shape[2])
     excess = Excess.of(failed, labels, draws=rule.draws, seed=seed)
-    counts = (
-        f"{excess.candidate} of {excess.operations} first attempts of the candidate failed, and "
-        f"{excess.baseline} of the baseline"
+    counts = because(
+        "failures",
+        candidate=excess.candidate,
+        baseline=excess.baseline,
+        attempts=excess.operations,
     )
     word: Word = "PASS"
-    reason = ""
+    reason = NO_REASON
     if look is None:
-        word, reason = "INCONCLUSIVE", counts if excess.suspected else "too early"
+        early = because("too_early", operations=excess.operations, first_look=schedule.looks[0])
+        word, reason = "INCONCLUSIVE", counts if excess.suspected else early
     elif within(excess.p_value, rule.failures_alpha * alpha_scale * schedule.shares[look]):
         word, reason = "REGRESSION", counts
     elif excess.suspected and (look < schedule.last or excess.difference >= _FEWEST_MORE):
         word, reason = "INCONCLUSIVE", counts
-    elif left_open := excess.beyond(rule.max_failures, "failures", "attempts"):
+    elif left_open := excess.beyond(rule.max_failures, "failures"):
         word, reason = "INCONCLUSIVE", left_open
     return FailureVerdict(
         word=word,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from orbax_bench_core.gate.blocks import Bools, Floats
 from orbax_bench_core.gate.drift import drift_p_value
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.verdict import SeriesHealth, is_drift
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 
 _LONGEST_FOR_PAIRS: Final = 1000
 """Values up to which the slope of every pair is looked at: their number grows with the square."""
@@ -52,11 +52,11 @@ def health(times: Any) -> SeriesHealth:
     """
     given = np.asarray(times, dtype=np.float64).ravel()
     values = given[np.isfinite(given) & (given > 0)]
-    flags = []
+    flags = NO_REASON
     if left_out := int(len(given) - len(values)):
-        flags.append(f"{left_out} of {len(given)} values are no positive, finite number: left out")
+        flags += because("left_out", values=left_out, of=len(given))
     if not len(values):
-        return SeriesHealth(n=0, median=math.nan, flags=(*flags, "no values"))
+        return SeriesHealth(n=0, median=math.nan, flags=flags + because("no_values"))
     logs = np.log(values)
     drift_p, drift = drifts = _drift(logs)
     regimes = find_regimes(logs)
@@ -75,7 +75,7 @@ def health(times: Any) -> SeriesHealth:
         regimes=regimes is not None,
         regime_ratio=None if regimes is None else regimes.ratio,
         outliers=outliers,
-        flags=tuple(flags),
+        flags=flags,
     )
 
 
@@ -84,28 +84,21 @@ def _flags(
     drift: tuple[float | None, float | None],
     regimes: Regimes | None,
     outliers: float,
-) -> Iterator[str]:
-    """Yields what a reader must know of a series, a line each; `drift` is what `_drift` returns."""
-    p_value, change = drift
-    if change is not None and is_drift(p_value, change):
-        yield f"drifts by {change:+.0%} from start to end (p = {p_value:.1g})"
+) -> Reasons:
+    """Returns the flags of a series; `drift` is the result of `_drift`."""
+    found, (p_value, change) = NO_REASON, drift
+    if is_drift(p_value, change):
+        found += because("drifts", change=change, p_value=p_value)
     if regimes is not None:
-        slow, count = int(regimes.slow.sum()), len(regimes.slow)
-        yield (
-            f"two separate groups: {slow} of {count} values are about {regimes.ratio:.2f}x as slow "
-            f"as the others (changes between them: {regimes.switches}); no single number describes "
-            "both"
-        )
+        slow, count, switches = int(regimes.slow.sum()), len(regimes.slow), regimes.switches
+        found += because("two_groups", slow=slow, of=count, ratio=regimes.ratio, switches=switches)
     # The share is a whole number of values over their count.
     if outliers > _MANY_OUTLIERS and round(outliers * len(logs)) >= _FEWEST_OUTLIERS:
-        yield f"{outliers:.0%} of the values are far from the others"
+        found += because("outliers", share=outliers)
     if first := slow_start(logs):
         ratio = math.exp(np.median(logs[:first]) - np.median(logs[first:]))
-        which = "the first value is" if first == 1 else f"the first {first} values are"
-        yield (
-            f"{which} {ratio:.1f}x as slow as the rest: probably cold among warm, so drop them or "
-            "measure more warm-ups"
-        )
+        found += because("slow_start", values=first, ratio=ratio)
+    return found
 
 
 def _drift(logs: Floats) -> tuple[float | None, float | None]:

@@ -11,26 +11,22 @@ import dataclasses
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, Self, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from orbax_bench_core.config import BLOCK_SIZE, MAX_PRIMARY, GateConfig, GateRule
 from orbax_bench_core.gate.blocks import Better, Blocks, Bools, Floats, read_blocks, read_labels
-from orbax_bench_core.gate.carry_over import LEVEL, NOT_SHOWN, SUSPECTED
+from orbax_bench_core.gate.carry_over import LEVEL, SUSPECTED
 from orbax_bench_core.gate.decide import Decision, Doubt, decide, word_of_parts
 from orbax_bench_core.gate.failures import judge_failures, nothing_worked
 from orbax_bench_core.gate.location import TimeTest, judge_times
 from orbax_bench_core.gate.looks import Schedule, within
-from orbax_bench_core.gate.operation import JOB_OPEN, cannot_judge, describe, outline, too_early
+from orbax_bench_core.gate.operation import cannot_judge, describe, outline, too_early
 from orbax_bench_core.gate.rank_test import p_values
 from orbax_bench_core.gate.verdict import Endpoint, FailureVerdict, Verdict, Word
 from orbax_bench_core.measure import OF_CPU
-
-_NOTHING_WORKED: Final = (
-    "every attempt of both arms failed in the first block: this is the place or the suite, and "
-    "says nothing of the candidate"
-)
+from orbax_bench_core.reasons import Reasons, because
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,7 +113,7 @@ class Look:
     verdicts: dict[str, Verdict]  # outlines of their verdicts, and what cannot be judged
     failures: FailureVerdict
     decision: Decision  # without the doubts
-    doubts: dict[Doubt, str]
+    doubts: dict[Doubt, Reasons]
     ends: bool  # whether it ends the comparison, whatever comes later
 
     @property
@@ -130,7 +126,7 @@ class Look:
 class Point:
     """A point as it was read, and how it is judged: look by look, until one ends it."""
 
-    operations: Mapping[str, Blocks | str]  # what was read, or why one cannot be judged
+    operations: Mapping[str, Blocks | Reasons]  # what was read, or why one cannot be judged
     attempts: _Attempts
     primary: tuple[str, ...]
     config: GateConfig
@@ -220,13 +216,13 @@ class Point:
     ) -> Look:
         """Combines the parts of a look into a word, and says whether more could change it."""
         verdicts = {
-            name: cannot_judge(read) if isinstance(read, str) else outlines[name]
+            name: outlines[name] if isinstance(read, Blocks) else cannot_judge(read)
             for name, read in self.operations.items()
             if name in self.primary
         }
         word, endpoint, reason = self._word(look, verdicts, failures)
         passed = used_up = certain = False
-        doubts: dict[Doubt, str] = {}
+        doubts: dict[Doubt, Reasons] = {}
         if look is not None:
             passed, used_up = self._ends(look, verdicts.values(), failures)
             if endpoint != "missing":
@@ -251,14 +247,15 @@ class Point:
 
     def _word(
         self, look: int | None, verdicts: Mapping[str, Verdict], failures: FailureVerdict
-    ) -> tuple[Word, Endpoint, str]:
+    ) -> tuple[Word, Endpoint, Reasons]:
         """Returns the word of a look, which endpoint decided it, and why it is no PASS."""
         if self._broken:
-            return "INCONCLUSIVE", "failures", _NOTHING_WORKED
+            return "INCONCLUSIVE", "failures", because("nothing_passed")
         word, endpoint, reason = word_of_parts(verdicts, self.primary, failures)
         if word == "PASS" and look is not None and self._is_between(look):
-            measured = f"{self.attempts.operations} operations per arm were measured"
-            return "INCONCLUSIVE", endpoint, f"{measured}; the next look is at {self._ahead[0]}"
+            measured, following = self.attempts.operations, self._ahead[0]
+            between = because("between_looks", operations=measured, next_look=following)
+            return "INCONCLUSIVE", endpoint, between
         return word, endpoint, reason
 
     def _ends(
@@ -281,7 +278,7 @@ class Point:
         regressed: Collection[str],
         *,
         used_up: bool,
-    ) -> tuple[dict[Doubt, str], bool]:
+    ) -> tuple[dict[Doubt, Reasons], bool]:
         """Returns the doubt of a point whose operations depend on the arm of the one before them.
 
         And whether it is certain, so that the arms need workers of their own at once. A REGRESSION
@@ -301,10 +298,13 @@ class Point:
         certain = any(within(effect.p_value, level) for effect in suspects.values())
         if suspects and (certain or used_up or word == "REGRESSION"):
             name = min(suspects, key=lambda each: suspects[each].p_value)
-            return {"carry_over": f"{name}: {suspects[name].seen()}, {NOT_SHOWN}"}, certain
+            ratio, p_value = suspects[name].ratio, suspects[name].p_value
+            seen = because("carry_over", name, ratio=ratio, p_value=p_value)
+            return {"carry_over": seen + because("in_turn", name)}, certain
         unsettled = next((name for name, test in fitted.items() if test.job_open), None)
         if unsettled is not None and used_up:
-            return {"carry_over": f"{unsettled}: {JOB_OPEN}, {NOT_SHOWN}"}, False
+            found = because("job_open", unsettled) + because("in_turn", unsettled)
+            return {"carry_over": found}, False
         return {}, False
 
     @functools.cached_property
@@ -333,7 +333,7 @@ class Point:
         first_pass = self.config.fewest_of_pass(self._repeat_s, self.schedule.per_life)
         described: dict[str, Verdict] = {}
         for name, read in self.operations.items():
-            if isinstance(read, str):
+            if not isinstance(read, Blocks):
                 described[name] = cannot_judge(read)
                 continue
             decides, rule = name in self.primary, self._rule(name, found.look or 0)
@@ -468,7 +468,7 @@ class _Attempts:
         cls, times: Mapping[str, Any], labels: Any, failed: Any, per_life: int | None
     ) -> _Attempts:
         candidate = read_labels(labels)
-        if isinstance(candidate, str):
+        if isinstance(candidate, tuple):
             candidate = np.zeros((0, BLOCK_SIZE), dtype=bool)
         shape = candidate.shape
         if failed is not None:

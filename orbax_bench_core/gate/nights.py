@@ -69,7 +69,7 @@ def stalls_of_night(times: Any, labels: Bools) -> NightCount | None:
         labels: The same.
     """
     blocks = read_blocks(times, labels)
-    if isinstance(blocks, str):
+    if isinstance(blocks, tuple):
         return None
     return NightCount.of(find_stalls(blocks)[0] & ~blocks.failed, blocks.candidate)
 

@@ -1,10 +1,10 @@
 """Verdict on one operation: its typical time, its stalls, and what they let one say."""
 
 import math
-from typing import Final, Literal
+from typing import Literal
 
 from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate.blocks import Blocks, Missing
+from orbax_bench_core.gate.blocks import Blocks
 from orbax_bench_core.gate.interval import interval
 from orbax_bench_core.gate.location import TimeTest
 from orbax_bench_core.gate.looks import Schedule
@@ -14,14 +14,13 @@ from orbax_bench_core.gate.power import LIKELY, POWER, detectable_at
 from orbax_bench_core.gate.rank_test import log_ratio
 from orbax_bench_core.gate.stalls import judge_stalls
 from orbax_bench_core.gate.verdict import Endpoint, StallVerdict, Verdict, Word
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 
-JOB_OPEN: Final = "its own time passes, and that with what it costs the next operation does not yet"
 
-
-def cannot_judge(reason: str) -> Verdict:
+def cannot_judge(reason: Reasons) -> Verdict:
     """Returns the verdict on data that allow none; more of them do not help what is missing."""
-    if isinstance(reason, Missing):
-        return Verdict(word="INCONCLUSIVE", reason=str(reason), endpoint="missing", settled=True)
+    if any(each.code == "lacks" for each in reason):
+        return Verdict(word="INCONCLUSIVE", reason=reason, endpoint="missing", settled=True)
     return Verdict(word="INCONCLUSIVE", reason=reason)
 
 
@@ -132,20 +131,20 @@ def too_early(blocks: Blocks, rule: GateRule) -> Verdict:
     operations = blocks.operations
     return Verdict(
         word="INCONCLUSIVE",
-        reason=f"too early: {operations} operations per arm, and the first look is at {first}",
+        reason=because("too_early", operations=operations, first_look=first),
         operations=operations,
         lives=operations // blocks.per_life if blocks.lives else 0,
     )
 
 
-def word_of(outcome: TimeTest, stalls: StallVerdict) -> tuple[Word, Endpoint, str]:
+def word_of(outcome: TimeTest, stalls: StallVerdict) -> tuple[Word, Endpoint, Reasons]:
     """Returns the word of an operation by its time and its stalls, which decided it, and why."""
     if outcome.word == "REGRESSION":
-        return outcome.word, "time", ""
+        return outcome.word, "time", NO_REASON
     if stalls.word == "REGRESSION":
         return "REGRESSION", "stalls", stalls.reason
     if outcome.word == "INCONCLUSIVE":
-        return "INCONCLUSIVE", "time", JOB_OPEN if outcome.job_open else ""
+        return "INCONCLUSIVE", "time", because("job_open") if outcome.job_open else NO_REASON
     return stalls.word, "time" if stalls.word == "PASS" else "stalls", stalls.reason
 
 

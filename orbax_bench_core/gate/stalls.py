@@ -16,6 +16,7 @@ from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.looks import Schedule, within
 from orbax_bench_core.gate.noise import robust_sigma
 from orbax_bench_core.gate.verdict import StallVerdict, Word
+from orbax_bench_core.reasons import Reasons, because
 
 RATIO: Final = 1.5
 SIGMAS: Final = 4.0
@@ -89,23 +90,24 @@ def _word(
     level: float,
     *,
     last: bool,
-) -> tuple[Word, str]:
-    counts = (
-        f"{excess.candidate} of {excess.operations} operations of the candidate stalled"
-        f"{f' ({failed} of them failed)' if failed else ''}, and {excess.baseline} of the baseline"
-    )
+) -> tuple[Word, Reasons]:
     fewest = max(_FEWEST_MORE, math.floor(_SMALLEST_SHARE * excess.operations) + 1)
-    if excess.difference >= fewest and within(excess.p_value, level):
-        return "REGRESSION", counts
-    suspected = excess.suspected
-    if last:
+    regressed = excess.difference >= fewest and within(excess.p_value, level)
+    suspected, dear = excess.suspected, False
+    if last and not regressed:
         # A job pays the mean: stalls that chance may explain can still cost more than the margin.
         dear = mean_ratio is not None and mean_ratio > 1 + rule.margin
         suspected = suspected and (dear or within(excess.p_value, _SUSPICIOUS_P))
-        counts += f"; with them the mean time is {mean_ratio:.2f}x" if dear else ""
-    if suspected:
-        return "INCONCLUSIVE", counts
-    left_open = excess.beyond(rule.max_stalls, "stalls", "operations")
+    if regressed or suspected:
+        return "REGRESSION" if regressed else "INCONCLUSIVE", because(
+            "stalls",
+            candidate=excess.candidate,
+            baseline=excess.baseline,
+            operations=excess.operations,
+            failed=failed or None,
+            mean_ratio=mean_ratio if dear else None,
+        )
+    left_open = excess.beyond(rule.max_stalls, "stalls")
     return ("INCONCLUSIVE" if left_open else "PASS"), left_open
 
 

@@ -19,6 +19,7 @@ from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.blocks import Better, Floats
 from orbax_bench_core.gate.looks import within
 from orbax_bench_core.gate.verdict import Verdict, Word
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 
 FEWEST_PAST: Final = 4
 """Fewer past ratios say too little of their spread."""
@@ -78,11 +79,10 @@ def decide_unpaired(
     """
     rule = GateRule() if rule is None else rule
     before, now = _logs(baseline, "baseline"), _logs(candidate, "candidate")
-    for arm in (before, now):
-        if isinstance(arm, str):
-            return Verdict(word="INCONCLUSIVE", reason=arm)
-    assert not isinstance(before, str)
-    assert not isinstance(now, str)
+    if isinstance(before, tuple):
+        return Verdict(word="INCONCLUSIVE", reason=before)
+    if isinstance(now, tuple):
+        return Verdict(word="INCONCLUSIVE", reason=now)
     sign = -1 if better == "higher" else 1
     log_ratio = sign * float(np.median(now) - np.median(before))
     past = sign * np.asarray(past_log_ratios, dtype=np.float64)
@@ -90,10 +90,9 @@ def decide_unpaired(
         word="INCONCLUSIVE", ratio=math.exp(log_ratio), operations=min(len(before), len(now))
     )
     if past.ndim != 1 or not np.isfinite(past).all():
-        reason = "the past log ratios are not a row of finite numbers"
-        return found.model_copy(update={"reason": reason})
+        return found.model_copy(update={"reason": because("malformed", what="past")})
     runs = _Runs(np.sort(sign * before), np.sort(sign * now))
-    margin, reason = math.log1p(rule.margin), ""
+    margin, reason = math.log1p(rule.margin), NO_REASON
     known = len(past) >= FEWEST_PAST
     # What two runs may differ by to the candidate's disadvantage, and to its advantage.
     against, favour = _apart(past)
@@ -109,9 +108,11 @@ def decide_unpaired(
         word = "PASS"
     if not known and word != "PASS":
         few = within(p_value, _least(len(before), len(now))) and not beyond
-        reason = f"{runs.seen(math.exp(log_ratio), rule.alpha)}; {_unknown(len(past), threshold)}"
+        reason = runs.seen(math.exp(log_ratio), rule.alpha)
+        reason += because("past_unknown", ratios=len(past), counted=math.exp(threshold))
         if word == "INCONCLUSIVE":
-            reason += runs.lacking(rule.alpha) if few else _captures(len(past))
+            more = because("captures_needed", runs=FEWEST_PAST - len(past))
+            reason += runs.lacking(rule.alpha) if few else more
     return found.model_copy(
         update={
             "word": word,
@@ -134,10 +135,10 @@ def run_log_ratio(before: Any, now: Any) -> float:
     Raises:
         ValueError: One of them has no values, or some that are not positive and finite.
     """
-    first, second = _logs(before, "the earlier run"), _logs(now, "the later run")
+    first, second = _logs(before, "before"), _logs(now, "now")
     for run in (first, second):
-        if isinstance(run, str):
-            raise ValueError(run)
+        if isinstance(run, tuple):
+            raise ValueError(f"no ratio of two runs: {run[0].code} {run[0].values}")
     return float(np.median(np.asarray(second)) - np.median(np.asarray(first)))
 
 
@@ -153,26 +154,27 @@ class _Runs:
         slower = int(np.searchsorted(self.before, self.now - shift - _TIE).sum())
         return _tail(len(self.before), len(self.now), slower)
 
-    def seen(self, ratio: float, alpha: float) -> str:
+    def seen(self, ratio: float, alpha: float) -> Reasons:
         """Returns the result of these two runs, at the level that so many operations allow."""
         level = max(alpha, _least(len(self.before), len(self.now)))
         bound = self._bound(level)
-        slower = int((self.now > self.before[-1]).sum())
-        shown = f"below {bound:.3g}x ruled out" if bound > 1 else "no slow-down shown"
-        return (
-            f"{ratio:.3g}x, {slower} of {len(self.now)} slower than all {len(self.before)} of the "
-            f"baseline, {shown} at the {_percent(level)} level"
+        return because(
+            "two_runs",
+            ratio=ratio,
+            slower=int((self.now > self.before[-1]).sum()),
+            candidate=len(self.now),
+            baseline=len(self.before),
+            above=bound if bound > 1 else None,
+            level=level,
         )
 
-    def lacking(self, alpha: float) -> str:
+    def lacking(self, alpha: float) -> Reasons:
         """Returns how many more operations the level needs."""
         before, now = len(self.before), len(self.now)
         wanted = range(1, _MOST_WANTED)
         more = next((n for n in wanted if within(_least(before, now + n), alpha)), None)
         each = next((n for n in wanted if within(_least(n, n), alpha)), None)
-        ways = [f"{more} more of the candidate"] if more else []
-        ways += [f"{each} on each side"] if each else []
-        return f"; the {_percent(alpha)} level needs {' or '.join(ways) or 'many more'}"
+        return because("operations_needed", level=alpha, candidate=more, each=each)
 
     def _bound(self, level: float) -> float:
         """Returns the largest ratio that is rejected at a level."""
@@ -183,18 +185,6 @@ class _Runs:
             rejected = within(self.p_value(middle), level)
             low, high = (middle, high) if rejected else (low, middle)
         return math.exp(low)
-
-
-def _unknown(past: int, threshold: float) -> str:
-    """Returns that the past does not tell how far two runs differ, and what counts for that."""
-    runs = f"only {past} past ratio(s) say" if past else "no past runs say"
-    return f"{runs} how far two runs differ, so that only beyond {math.exp(threshold):.3g}x counts"
-
-
-def _captures(past: int) -> str:
-    """Returns how many more captured runs of the point tell that."""
-    more = FEWEST_PAST - past
-    return f"; {more} more captured run{'' if more == 1 else 's'} would tell"
 
 
 def _least(before: int, now: int) -> float:
@@ -240,10 +230,6 @@ def arrangements(m: int, n: int) -> list[int]:
     return counts
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
-
-
 def _apart(past: Floats) -> tuple[float, float]:
     """Returns by how much two runs of the same thing may differ, as log ratios: both ways.
 
@@ -259,15 +245,15 @@ def _apart(past: Floats) -> tuple[float, float]:
     return float(past.mean()) + reach, reach - float(past.mean())
 
 
-def _logs(values: Any, name: str) -> Floats | str:
-    """Returns the logs of a row of values, or in words what is wrong with it."""
+def _logs(values: Any, name: str) -> Floats | Reasons:
+    """Returns the logs of a row of values, or what is wrong with it."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        return f"{name} is not a row of numbers"
+        return because("malformed", what=name)
     if found.ndim != 1 or len(found) == 0:
-        return f"{name} has the shape {found.shape}: at least one value in a row is needed"
+        return because("malformed", what=name, shape=found.shape)
     for index, value in enumerate(found.tolist()):
         if not (math.isfinite(value) and value > 0):
-            return f"{name}[{index}] is {value:g}: a ratio needs positive, finite numbers"
+            return because("unusable_value", arm=name, index=index, value=f"{value:g}")
     return np.asarray(np.log(found), dtype=np.float64)

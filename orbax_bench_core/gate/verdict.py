@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 import pydantic
 
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.reasons import NO_REASON, Reasons
 
 _DRIFT_P: Final = 0.01
 _DRIFT: Final = 0.05
@@ -36,7 +37,7 @@ class StallVerdict(ResultModel):
     mean_ratio: float | None = None
     p_value: float  # probability of at least so many in the candidate if the arms are the same
     look: int  # index of the look
-    reason: str = ""  # why it is not PASS; empty when it is
+    reason: Reasons = NO_REASON  # why it is not PASS; empty when it is
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -62,7 +63,7 @@ class FailureVerdict(ResultModel):
     # share beyond the baseline's that a PASS excludes; None as for stalls
     limit: float | None = None
     look: int | None = None  # index of the look; None before the first
-    reason: str = ""  # why it is not PASS; empty when it is
+    reason: Reasons = NO_REASON  # why it is not PASS; empty when it is
 
 
 class Verdict(ResultModel):
@@ -101,7 +102,7 @@ class Verdict(ResultModel):
     """
 
     word: Word
-    reason: str = ""
+    reason: Reasons = NO_REASON
     endpoint: Endpoint = "time"
     time_word: Word | None = None
     ratio: float | None = None
@@ -138,8 +139,7 @@ class SeriesHealth(ResultModel):
     # median of the slow group over that of the fast one; None without groups
     regime_ratio: float | None = None
     outliers: float = 0.0  # share of the values that are far from the others
-    # what a reader must know, one line each; empty for a healthy series
-    flags: tuple[str, ...] = ()
+    flags: Reasons = NO_REASON  # what a reader must know; none of a healthy series
 
     @property
     def drifts(self) -> bool:

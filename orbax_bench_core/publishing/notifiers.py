@@ -279,12 +279,12 @@ _LOOK_S: Final = 6.0
 
 def _lines(found: VerdictReport) -> tuple[str, ...]:
     """Returns the message to a webhook about a comparison."""
-    from orbax_bench_core.analysis.verdicts import headline, told
+    from orbax_bench_core.analysis.verdicts import headline, remarks, told
 
     several = len(found.points) > 1
     points = [point for point in found.points if several and point.word != "PASS"]
     each = (f"{point.point}: {told(point, found.gate).said}" for point in points)
-    return (headline(found).said, *each, *found.remarks)
+    return (headline(found).said, *each, *remarks(found))
 
 
 def _text_of(given: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.config import ARMS, BLOCK_SIZE, Arm
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.records.repeats import Repeat, operations_in_order, total_seconds
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class PairedTimes:
     failed: np.ndarray  # which first attempts failed or hung; bool, shape as that of the times
     attempts: dict[Arm, FirstAttempts]  # first attempts of each arm
     # why there are no more blocks, or why they cannot be used; empty when nothing is wrong
-    problem: str = ""
+    problem: Reasons = NO_REASON
     # whether there is nothing to compare: an arm cannot be measured, or in the first block no
     # attempt of either arm passed
     stopped: bool = False
@@ -80,15 +81,17 @@ class PairedTimes:
             key=lambda repeat: repeat.index,
         )
         per_life = _per_life(measured)
-        uneven = _describe_uneven(measured)
-        unusable = uneven or _describe_impossible(measured)
+        uneven = _uneven(measured)
+        unusable = uneven or _impossible(measured)
         whole = [] if uneven else _whole(measured, per_life or 1)
         shape = (len(whole), BLOCK_SIZE, *([] if per_life is None else [per_life]))
         slots = [block[:: per_life or 1] for block in whole]
         failed = np.array(
             [[repeat.first_failed for repeat in block] for block in whole], dtype=bool
         ).reshape(shape)
-        nothing = bool(len(failed) and failed[0].all())
+        nothing = NO_REASON
+        if len(failed) and failed[0].all():
+            nothing = because("nothing_passed", said=whole[0][0].first_reason)
         return cls(
             labels=np.array(
                 [[repeat.series.arm == "candidate" for repeat in block] for block in slots],
@@ -98,8 +101,8 @@ class PairedTimes:
             cpu=_times(whole, shape, Repeat.cpu_seconds),
             failed=failed,
             attempts={arm: _attempts(measured, arm) for arm in ARMS},
-            problem=unusable or _describe_nothing(whole, nothing) or _describe_lost(measured),
-            stopped=bool(unusable) or nothing,
+            problem=unusable or nothing or _lost(measured),
+            stopped=bool(unusable or nothing),
             lives=per_life is not None,
             continued=_count_continued(measured),
             repeat_s=_repeat_s(whole[:_FIRST_BLOCKS]),
@@ -269,41 +272,32 @@ def _count_continued(repeats: Iterable[Repeat]) -> int:
     )
 
 
-def _describe_uneven(repeats: Iterable[Repeat]) -> str:
-    """Returns which arm was measured with different numbers of hosts; empty when none was."""
+def _uneven(repeats: Iterable[Repeat]) -> Reasons:
+    """Returns which arm was measured with different numbers of hosts, if any was."""
     hosts: dict[Arm | None, set[int]] = {arm: set() for arm in ARMS}
     for repeat in repeats:
         hosts[repeat.series.arm].add(repeat.num_hosts)
     for arm, counts in hosts.items():
         if len(counts) > 1:
-            numbers = ", ".join(map(str, sorted(counts)))
-            return f"the {arm} was measured with different numbers of hosts: {numbers}"
-    return ""
+            return because("hosts_differ", arm=arm, hosts=tuple(sorted(counts)))
+    return NO_REASON
 
 
-def _describe_impossible(repeats: Iterable[Repeat]) -> str:
-    """Returns which arm cannot be measured at all; empty when both can."""
+def _impossible(repeats: Iterable[Repeat]) -> Reasons:
+    """Returns which arm cannot be measured at all, if one cannot."""
     for repeat in repeats:
         if repeat.impossible:
-            word = "was skipped" if repeat.status == "skipped" else "cannot be measured"
-            return f"the {repeat.series.arm} {word} in block {repeat.block}: {repeat.reason}"
-    return ""
+            arm, status, block = repeat.series.arm, repeat.status, repeat.block
+            return because(
+                "arm_impossible", arm=arm, status=status, block=block, said=repeat.reason
+            )
+    return NO_REASON
 
 
-def _describe_nothing(blocks: Sequence[Sequence[Repeat]], nothing: bool) -> str:
-    if not nothing:
-        return ""
-    return (
-        "no attempt of either arm passed in the first block, so there is nothing to compare: "
-        f"{blocks[0][0].first_reason}"
-    )
-
-
-def _describe_lost(repeats: Iterable[Repeat]) -> str:
+def _lost(repeats: Iterable[Repeat]) -> Reasons:
     """Returns which repeat was cut off, so that some of its hosts have no record."""
     for repeat in repeats:
         if repeat.first_attempt is None and repeat.missing:
-            missing = ", ".join(map(str, repeat.missing))
-            arm = repeat.series.arm
-            return f"the {arm} has no record of host {missing} in block {repeat.block}"
-    return ""
+            arm, hosts = repeat.series.arm, tuple(repeat.missing)
+            return because("record_lost", arm=arm, hosts=hosts, block=repeat.block)
+    return NO_REASON

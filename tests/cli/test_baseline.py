@@ -183,8 +183,7 @@ def test_compare_takes_the_nearest_and_names_both_revisions(bench, measured, com
     report = json.loads(bench("compare", "{reg}/nearest", run, "--json").out)
     assert f"/{first}/" in report["baseline"]
     assert report["revisions"] == {"baseline": first[:12], "candidate": second[:12]}
-    note = f"code under test: {first[:12]} in the baseline, {second[:12]} in the candidate"
-    assert report["notes"] == [note]
+    assert report["notes"] == [{"code": "revisions", "values": report["revisions"]}]
     said = bench("compare", "{reg}/nearest", run)
     assert first[:12] in " ".join(said.out.split())
 

@@ -9,14 +9,11 @@ from orbax_bench_core.gate import reject_rate
 def test_as_many_as_promised_are_fine():
     found = reject_rate(400, 4, 0.01)
     assert (found.calibrated, found.rate) == (True, 0.01)
-    assert "nothing speaks against that" in found.statement
 
 
 def test_too_many_are_not():
     found = reject_rate(400, 20, 0.01)
     assert found.calibrated is False
-    assert found.statement.startswith("20 of 400 A/A tests (5.0%) said REGRESSION where 1.0% may")
-    assert "too many" in found.statement
 
 
 def test_too_few_are_no_fault():
@@ -32,7 +29,6 @@ def test_the_p_value_is_binomial_and_the_interval_holds_the_rate():
 def test_without_tests_nothing_is_said():
     found = reject_rate(0, 0, 0.01)
     assert (found.rate, found.p_value, found.calibrated) == (None, None, None)
-    assert "nothing can be said" in found.statement
 
 
 @pytest.mark.parametrize(("tests", "rejected"), [(3, 4), (3, -1), (-1, 0)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.config import GateRule
 from orbax_bench_core.gate.failures import judge_failures
 
@@ -32,7 +33,9 @@ def test_without_a_failure_it_passes_with_its_bound():
 def test_one_failure_more_is_followed_up_to_the_last_look_of_the_rule():
     found = verdict(failed([0]))
     assert found.word == "INCONCLUSIVE"
-    assert found.reason == "1 of 10 first attempts of the candidate failed, and 0 of the baseline"
+    assert (
+        why(found.reason) == "1 of 10 first attempts of the candidate failed, and 0 of the baseline"
+    )
     found = verdict(failed([0]), look=3)
     assert (found.word, found.attempts) == ("PASS", 60)
     assert found.bound == pytest.approx(0.077, abs=0.001)
@@ -63,7 +66,7 @@ def test_the_largest_share_of_failures_is_a_condition():
     assert verdict(failed(), look=2, rule=rule).word == "PASS"
     found = verdict(failed(), rule=rule)
     assert found.word == "INCONCLUSIVE"
-    assert found.reason == (
+    assert why(found.reason) == (
         "failures beyond those of the baseline in up to 26 % of attempts cannot be excluded, and "
         "max_failures is 10 %"
     )
@@ -75,4 +78,7 @@ def test_the_p_value_redraws_the_labels():
 
 def test_before_the_first_look_it_is_too_early():
     found = judge_failures(failed()[:4], LABELS[:4], RULE, None)
-    assert (found.word, found.reason) == ("INCONCLUSIVE", "too early")
+    assert (found.word, why(found.reason)) == (
+        "INCONCLUSIVE",
+        "too early: 8 operations per arm, and the first look is at 10",
+    )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
+from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.config import GateConfig, MetricRule
 from orbax_bench_core.gate import (
     Verdict,
@@ -13,6 +14,7 @@ from orbax_bench_core.gate import (
     random_labels,
 )
 from orbax_bench_core.gate.looks import Schedule
+from orbax_bench_core.reasons import because
 
 
 def rules(**fields):
@@ -80,7 +82,7 @@ def test_a_primary_operation_that_cannot_be_judged_keeps_its_share(point):
             break
     found = verdicts({**times, "load": np.zeros((5, 4))}, labels, config)
     assert found["save"].word != "REGRESSION"
-    assert "block 0, slot 0 is 0" in found["load"].reason
+    assert "block 0, slot 0 is 0" in why(found["load"].reason)
 
 
 def test_operations_have_rules_of_their_own(point):
@@ -152,7 +154,7 @@ def test_primary_operations_and_those_without_a_look_have_no_false_discovery():
     found = {
         "save": Verdict(word="REGRESSION", look=0, p_regression=0.0001),
         "other": Verdict(word="PASS", look=0, p_regression=0.9),
-        "broken": Verdict(word="INCONCLUSIVE", reason="no times"),
+        "broken": Verdict(word="INCONCLUSIVE", reason=because("no_block")),
     }
     assert list(false_discovery(found, CONFIG)) == ["other"]
 
@@ -186,7 +188,7 @@ def test_what_passed_at_a_look_is_no_pass_while_more_was_measured(point):
     times, labels = point(7, save=1.0)
     found = judge(times, labels, CONFIG).decision
     assert (found.word, found.settled, found.next_look) == ("INCONCLUSIVE", False, 20)
-    assert found.reason == "14 operations per arm were measured; the next look is at 20"
+    assert why(found.reason) == "14 operations per arm were measured; the next look is at 20"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ def test_between_looks_the_verdict_is_that_of_the_look(point):
 def test_before_the_first_look_it_is_too_early(point):
     found = judge(*point(4, save=2.0), CONFIG)
     verdict = found.operations["save"]
-    assert verdict.reason == "too early: 8 operations per arm, and the first look is at 10"
+    assert why(verdict.reason) == "too early: 8 operations per arm, and the first look is at 10"
     assert (verdict.word, verdict.look, verdict.low, verdict.more_blocks) == (
         "INCONCLUSIVE",
         None,
@@ -253,7 +255,7 @@ def test_a_primary_operation_that_one_arm_lacks_is_never_dropped(point):
     times["load"][labels] = np.nan
     found = judge(times, labels, CONFIG).decision
     assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "missing", True)
-    assert found.reason == "load: the candidate lacks it in 10 of 10 repeats, first in block 0"
+    assert why(found.reason) == "load: the candidate lacks it in 10 of 10 repeats, first in block 0"
 
 
 @pytest.mark.parametrize(("ratio", "word"), [(1.0, "INCONCLUSIVE"), (1.5, "REGRESSION")])
@@ -288,7 +290,7 @@ def test_a_candidate_that_hangs_in_a_third_of_its_attempts_regresses(point):
 def test_stalls_that_are_failures_are_told_apart(point):
     times, labels = point(5, save=1.0)
     times["save"][tuple(np.argwhere(labels)[0])] = np.inf
-    assert "stalled (1 of them failed), and" in alone(times["save"], labels).stalls.reason
+    assert "stalled (1 of them failed), and" in why(alone(times["save"], labels).stalls.reason)
 
 
 def test_a_candidate_that_never_works_has_regressed(point):
@@ -317,7 +319,7 @@ def test_a_first_block_in_which_nothing_works_ends_it(point):
     times, labels = point(1, save=1.0)
     found = judge(times, labels, CONFIG, failed=np.ones((1, 4), dtype=bool)).decision
     assert (found.word, found.endpoint, found.settled) == ("INCONCLUSIVE", "failures", True)
-    assert found.reason.startswith("every attempt of both arms failed in the first block")
+    assert why(found.reason).startswith("every attempt of both arms failed in the first block")
 
 
 def test_stalls_of_the_candidate_keep_it_from_passing(point):
@@ -335,7 +337,7 @@ def test_stalls_that_no_look_clears_are_a_regression(point):
     times["save"][tuple(np.argwhere(labels)[::3].T)] *= 4
     found = judge(times, labels, CONFIG).decision
     assert (found.word, found.endpoint) == ("REGRESSION", "stalls")
-    assert found.reason.startswith("save: ")
+    assert why(found.reason).startswith("save: ")
 
 
 def test_after_the_looks_at_times_stalls_have_one_more(point):
@@ -388,7 +390,8 @@ def test_throughput_that_falls_is_judged_as_the_time_behind_it(point):
     times, labels = point(10, save=1.05, sigma=0.2)
     rate = verdicts({"save": 1 / times["save"]}, labels, better={"save": "higher"})["save"]
     time = alone(times["save"], labels)
-    assert rate.model_dump(exclude={"stalls"}) == pytest.approx(time.model_dump(exclude={"stalls"}))
+    judged = [each.model_dump(exclude={"stalls", "reason"}) for each in (rate, time)]
+    assert judged[0] == pytest.approx(judged[1])
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1024.0])

@@ -141,7 +141,9 @@ def test_an_operation_that_the_candidate_lacks_is_no_pass_and_is_named(compariso
     assert code == 4, output
     (point,) = run.verdicts["points"]
     assert (point["word"], point["endpoint"]) == ("INCONCLUSIVE", "missing")
-    assert "load: the candidate lacks it in 10 of 10 repeats" in point["reason"]
+    (reason,) = point["reason"]
+    lacks = {"arm": "candidate", "lacking": 10, "repeats": 10, "first_block": 0}
+    assert reason == {"code": "lacks", "operation": "load", "values": lacks}
     assert run.words()["save"] == "PASS"
 
 

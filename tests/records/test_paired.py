@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from orbax_bench_core.reasons import because
 from orbax_bench_core.records import repeats_of
 from orbax_bench_core.records.errors import ErrorInfo
 from orbax_bench_core.records.paired import PairedTimes
@@ -55,7 +56,7 @@ def test_the_order_of_the_records_changes_nothing(block_records):
 def test_a_block_that_is_not_complete_does_not_count(block_records):
     found = PairedTimes.of(repeats_of(block_records(range(2))[:-1]))
     assert len(found.labels) == 1
-    assert found.problem == ""
+    assert found.problem == ()
 
 
 def failing(record, kind="ValueError", **fields):
@@ -72,7 +73,7 @@ def test_a_first_attempt_that_failed_is_in_its_block_and_takes_for_ever(block_re
     assert found.attempts["candidate"].failed == 1
     assert found.attempts["candidate"].count == 6
     assert found.attempts["candidate"].example == "block 2: ValueError: no space"
-    assert (found.problem, found.stopped) == ("", False)
+    assert (found.problem, found.stopped) == ((), False)
     assert found.of_arms("save")["candidate"] == (2.0,) * 5
     assert found.log_ratios("save") == pytest.approx([np.log(2)] * 3)
 
@@ -92,7 +93,9 @@ def test_what_cannot_run_here_ends_the_comparison_and_is_no_failure(block_record
     found = PairedTimes.of(repeats_of(records))
     assert (len(found.labels), found.stopped) == (2, True)
     assert found.attempts["candidate"].failed == 0
-    assert found.problem == f"the candidate cannot be measured in block 2: {kind}: no space"
+    (why,) = found.problem
+    assert (why.code, why.values["arm"], why.values["block"]) == ("arm_impossible", "candidate", 2)
+    assert (why.values["status"], why.values["said"]) == ("failed", f"{kind}: no space")
 
 
 def test_a_need_that_is_met_later_leaves_no_failure(block_records):
@@ -107,7 +110,7 @@ def test_a_need_that_is_met_later_leaves_no_failure(block_records):
 def test_nothing_in_the_first_block_leaves_nothing_to_compare(block_records):
     found = PairedTimes.of(repeats_of(list(map(failing, block_records([0])))))
     assert found.stopped
-    assert "no attempt of either arm passed in the first block" in found.problem
+    assert found.problem == because("nothing_passed", said="ValueError: no space")
 
 
 def test_a_peer_that_ended_with_a_host_tells_nothing_of_its_own(block_records):
@@ -179,14 +182,14 @@ def test_the_slowest_host_counts(block_records):
 def test_a_host_without_a_record_is_said(block_records):
     found = PairedTimes.of(repeats_of(block_records([0], num_hosts=2)))
     assert len(found.labels) == 0
-    assert found.problem == "the baseline has no record of host 1 in block 0"
+    assert found.problem == because("record_lost", arm="baseline", hosts=(1,), block=0)
 
 
 def test_different_numbers_of_hosts_within_an_arm_are_said(block_records):
     records = block_records([0]) + block_records([1], num_hosts=2)
     found = PairedTimes.of(repeats_of(records))
     assert len(found.labels) == 0
-    assert "different numbers of hosts: 1, 2" in found.problem
+    assert found.problem == because("hosts_differ", arm="baseline", hosts=(1, 2))
 
 
 def test_an_operation_that_one_arm_lacks_is_missing_there_and_never_left_out(block_records):

@@ -3,10 +3,10 @@
 import datetime
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from orbax_bench_core.analysis.history import model
-from orbax_bench_core.analysis.history.changes import FEWEST, NEAR, SIGNIFICANCE, Flag, flags
+from orbax_bench_core.analysis.history.changes import NEAR, SIGNIFICANCE, Flag, flags
 from orbax_bench_core.analysis.history.words import question
 from orbax_bench_core.analysis.verdicts import PointVerdict, judge_point, read_verdicts
 from orbax_bench_core.baselines import FoundRun
@@ -16,14 +16,6 @@ from orbax_bench_core.gate import NightCount, over_nights, stalls_of_night
 from orbax_bench_core.provenance import UNKNOWN, surroundings
 from orbax_bench_core.records import PairedTimes, Record, repeats_of, seconds_per_repeat
 from orbax_bench_core.sweep import Pair, SweepPoint, side
-
-RAW: Final = (
-    "Raw seconds wander from day to day without any change of the code, so no changes are looked "
-    "for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
-)
-"""Reason why a series of seconds has no flags."""
-
-_MOST_REMARKS: Final = 3
 
 
 class _Entry(NamedTuple):
@@ -72,7 +64,7 @@ def history(
         for entry in entries:
             collected.setdefault(entry.measured.series, []).append(entry)
         if not entries:
-            passed_over.append(f"{run.place}: nothing has passed")
+            passed_over.append(run.place)
     begun = [entries[0].run.began_at for key, entries in collected.items() if key[0] == "ratio"]
     series = [_series(entries, significance, begun) for entries in collected.values()]
     return model.History(
@@ -171,7 +163,6 @@ def _series(
         candidate="" if info is None else info.candidate,
         primary=operation in last.run.gate.primary,
         runs=runs,
-        remarks=_remarks(kind, runs),
     )
     if kind == "seconds":
         return series
@@ -261,33 +252,6 @@ def _question(entries: Sequence[_Entry], cut: int) -> str:
     was, now = (side(each.measured.point, "candidate").environment for each in (before, after))
     suite = "" if after.run.info is None else after.run.info.suite_file
     return question(before.measured.past, after.measured.past, (was, now), suite)
-
-
-def _remarks(kind: model.Kind, runs: Sequence[model.PastRun]) -> tuple[str, ...]:
-    moved = list(_moves([run.machine for run in runs], runs))
-    remarks = [RAW] if kind == "seconds" else []
-    if kind == "ratio":
-        if len(runs) < FEWEST:
-            remarks.append(f"Changes are looked for from {FEWEST} runs on.")
-        changed = list(_moves([run.reference for run in runs], runs))
-        remarks += _some("The reference did not hold still", changed)
-    return (*remarks, *_some("The machine changed", moved))
-
-
-def _some(what: str, found: Sequence[str]) -> list[str]:
-    if not found:
-        return []
-    rest = len(found) - _MOST_REMARKS
-    more = f"; and {rest} more times" if rest > 0 else ""
-    return [f"{what}: {'; '.join(found[:_MOST_REMARKS])}{more}."]
-
-
-def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[model.PastRun]) -> Iterator[str]:
-    """Yields the changes of facts that a series needs constant, and the run of each."""
-    for before, now, run in zip(facts, facts[1:], runs[1:], strict=False):
-        differs = differences(now, before)
-        if differs:
-            yield f"{', '.join(differs)} from run {run.run_id} on"
 
 
 def differences(now: Mapping[str, str], before: Mapping[str, str]) -> tuple[str, ...]:

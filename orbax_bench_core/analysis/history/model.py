@@ -96,7 +96,6 @@ class PastSeries(ResultModel):
     runs: tuple[PastRun, ...]  # in the order of time
     changes: tuple[Change, ...] = ()  # in the order of time; none are looked for among seconds
     excesses: tuple[Excess, ...] = ()  # in the order of time
-    remarks: tuple[str, ...] = ()  # what a reader must know of it, one line each
 
     @property
     def parts(self) -> tuple[tuple[PastRun, ...], ...]:
@@ -113,6 +112,6 @@ class History(ResultModel):
     significance: float
     series: tuple[PastSeries, ...]  # ratios first, in the order in which points first occur
     num_runs: int  # number of runs
-    passed_over: tuple[str, ...] = ()  # what was not used and why, one line each
+    passed_over: tuple[str, ...] = ()  # places of runs in which nothing has passed
     # files among the records that are no records of their run, a line each
     left_out: tuple[str, ...] = ()

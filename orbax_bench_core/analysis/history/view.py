@@ -1,16 +1,24 @@
 """History for people: which operation changed and when, each run of every series, and its notes."""
 
+import collections
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.history import words
+from orbax_bench_core.analysis.history.build import differences
 from orbax_bench_core.analysis.history.changes import FEWEST
-from orbax_bench_core.analysis.history.model import Change, History, PastSeries
+from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
 from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.gate import NIGHTS, NightCount
 
+_RAW: Final = (
+    "Raw seconds wander from day to day without any change of the code, so no changes are looked "
+    "for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
+)
+"""Reason why a series of seconds has no flags."""
+_MOST_REMARKS: Final = 3
 MOST_FIGURES: Final = 60
 """Series that have a figure: a page of thousands could not be opened."""
 _MOST_LABELS: Final = 7
@@ -35,7 +43,7 @@ def history_document(history: History, *, every: bool = False) -> pages.Document
             *map(_chart, series[:1]),
             _overview(series),
             pages.Text(items=tuple(_excesses(series)), role="bad"),
-            pages.Text(items=tuple(words.remarks(series))),
+            pages.Text(items=tuple(remarks(series))),
             pages.Text(_hidden(history, series), "dim", notes[:_MOST_NOTES]),
         ),
         following=_following(series),
@@ -109,11 +117,47 @@ def _hidden(history: History, series: Sequence[PastSeries]) -> str:
 
 
 def _notes(history: History, series: Sequence[PastSeries]) -> tuple[str, ...]:
-    notes = [f"passed over: {line}" for line in history.passed_over]
+    notes = [f"passed over: {place}: nothing has passed" for place in history.passed_over]
     notes += [f"left out: {line}" for line in history.left_out]
     if len(series) > MOST_FIGURES:
         notes.append(f"The first {MOST_FIGURES} series have figures, those that changed first.")
     return tuple(notes)
+
+
+def remarks(series: Iterable[PastSeries]) -> Iterator[str]:
+    """Yields the other notes, each once, with the number of series it is about."""
+    found = collections.Counter(remark for each in series for remark in _remarks(each))
+    for remark, count in found.items():
+        yield f"{count} series: {remark}" if count > 1 else remark
+
+
+def _remarks(series: PastSeries) -> Iterator[str]:
+    """Yields the reasons to read the values of a series with care."""
+    runs = series.runs
+    if series.kind == "seconds":
+        yield _RAW
+    else:
+        if len(runs) < FEWEST:
+            yield f"Changes are looked for from {FEWEST} runs on."
+        changed = list(_moves([run.reference for run in runs], runs))
+        yield from _some("The reference did not hold still", changed)
+    yield from _some("The machine changed", list(_moves([run.machine for run in runs], runs)))
+
+
+def _some(what: str, found: Sequence[str]) -> list[str]:
+    if not found:
+        return []
+    rest = len(found) - _MOST_REMARKS
+    more = f"; and {rest} more times" if rest > 0 else ""
+    return [f"{what}: {'; '.join(found[:_MOST_REMARKS])}{more}."]
+
+
+def _moves(facts: Sequence[Mapping[str, str]], runs: Sequence[PastRun]) -> Iterator[str]:
+    """Yields the changes of facts that a series needs constant, and the run of each."""
+    for before, now, run in zip(facts, facts[1:], runs[1:], strict=False):
+        differs = differences(now, before)
+        if differs:
+            yield f"{', '.join(differs)} from run {run.run_id} on"
 
 
 def _overview(series: Sequence[PastSeries]) -> pages.Table:

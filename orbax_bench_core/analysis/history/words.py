@@ -1,13 +1,12 @@
 """Numbers and sentences of a history, the same in the terminal and on the page."""
 
-import collections
 import datetime
 import itertools
 import json
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
@@ -142,13 +141,6 @@ def sides(series: PastSeries) -> str:
     names = {"candidate": series.candidate, "baseline": series.baseline}
     candidate, baseline = (f"{arm} ({name})" if name else arm for arm, name in names.items())
     return f"{candidate} over {baseline}"
-
-
-def remarks(series: Iterable[PastSeries]) -> Iterator[str]:
-    """Yields the other notes, each once, with the number of series it is about."""
-    found = collections.Counter(remark for each in series for remark in each.remarks)
-    for remark, count in found.items():
-        yield f"{count} series: {remark}" if count > 1 else remark
 
 
 def sparkline(series: PastSeries) -> str:

@@ -11,7 +11,7 @@ from orbax_bench_core.analysis.noise.measure import expected_bound
 from orbax_bench_core.analysis.noise.passport import Component, Noise, Passport, default_path
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.errors import command
-from orbax_bench_core.gate import Chances
+from orbax_bench_core.gate import Chances, RejectRate
 
 ENOUGH: Final = 0.01
 """Upper bound of process noise below which one process per arm may stay for a comparison."""
@@ -75,8 +75,21 @@ def _headline(found: Calibration) -> pages.Callout:
     ]
     worst = next((rate for rate in rates if rate.calibrated is False), rates[0])
     if worst.calibrated is False:
-        return pages.Callout("TOO MANY FALSE ALARMS", f"{worst.statement}{noise}", "bad")
-    return pages.Callout("", f"{worst.statement}{noise}.")
+        return pages.Callout("TOO MANY FALSE ALARMS", f"{_told(worst)}{noise}", "bad")
+    return pages.Callout("", f"{_told(worst)}{noise}.")
+
+
+def _told(rate: RejectRate) -> str:
+    """Returns how many tests of the same arms found a difference, and whether that is too many."""
+    judged = (
+        "nothing speaks against that"
+        if rate.calibrated
+        else "that is too many: the runs have something that the gate does not allow for"
+    )
+    return (
+        f"{rate.rejected} of {rate.tests} A/A tests ({rate.rate:.1%}) said REGRESSION where "
+        f"{rate.alpha:.1%} may: {judged} (p = {rate.p_value:.2g})"
+    )
 
 
 def _by_bound(tests: Sequence[AaTest]) -> dict[float, list[AaTest]]:
@@ -95,7 +108,7 @@ def _aa_lines(tests: Sequence[AaTest]) -> Iterator[str]:
     for bound, same in sorted(_by_bound(tests).items()):
         rejected = [test for test in same if test.word == "REGRESSION"]
         rate = reject_rate(len(same), len(rejected), bound)
-        yield f"{rate.statement}."
+        yield f"{_told(rate)}."
         if rate.low is not None and rate.high is not None:
             yield f"95 % interval of the rate: {rate.low:.1%} to {rate.high:.1%}."
         for test in rejected:

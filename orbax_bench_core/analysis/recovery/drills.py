@@ -14,6 +14,7 @@ from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
 from orbax_bench_core.measure import PEERS_NOTICE, STEPS_LOST, TIME, UNCOMMITTED
+from orbax_bench_core.reasons import Reasons
 from orbax_bench_core.records import Repeat, Run, Series
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class PairVerdict(ResultModel):
 
     point: str  # name of the pair
     word: Word  # the verdict
-    reason: str  # what keeps it from passing; empty when it passes
+    reason: Reasons  # what keeps it from passing; empty when it passes
     phases: tuple[PhaseVerdict, ...]  # each phase
 
 
@@ -93,14 +94,14 @@ class Recovery(ResultModel):
     """Result of recovery drills.
 
     Attributes:
-        schema_version: Version of this layout.
+        schema_version: Version of this layout. Version 1 had a sentence in the place of a reason.
         run_id: The run.
         suite: Name of its suite.
         series: One per point, or per arm of a pair.
         verdicts: One per pair; none without arms.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1, 2] = 2
     run_id: str
     suite: str
     series: tuple[RecoverySeries, ...]

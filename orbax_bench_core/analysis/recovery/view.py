@@ -7,6 +7,7 @@ from typing import Final
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.names import shortened
 from orbax_bench_core.analysis.recovery import drills
+from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.errors import command
 from orbax_bench_core.exit_codes import WORDS
 from orbax_bench_core.gate import together
@@ -51,7 +52,7 @@ def headline(recovery: drills.Recovery) -> pages.Callout:
         worst = next(verdict for verdict in recovery.verdicts if verdict.word == word)
         pairs = len(recovery.verdicts)
         more = f"the worst of {pairs} pairs" if pairs > 1 else ""
-        said = filter(None, (_of_pair(worst, recovery), more, worst.reason, came))
+        said = filter(None, (_of_pair(worst, recovery), more, why(worst.reason), came))
         return pages.Callout(word, "; ".join(said), WORDS[word].role)
     drilled = [series for series in recovery.series if series.phases]
     if not drilled:

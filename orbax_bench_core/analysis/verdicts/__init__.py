@@ -5,6 +5,7 @@ from orbax_bench_core.analysis.verdicts.headlines import change as change
 from orbax_bench_core.analysis.verdicts.headlines import headline as headline
 from orbax_bench_core.analysis.verdicts.headlines import nearest_to_trouble as nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.headlines import operation_told as operation_told
+from orbax_bench_core.analysis.verdicts.headlines import remarks as remarks
 from orbax_bench_core.analysis.verdicts.headlines import share as share
 from orbax_bench_core.analysis.verdicts.headlines import told as told
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict as OperationVerdict
@@ -23,6 +24,7 @@ from orbax_bench_core.analysis.verdicts.paired import judge_run as judge_run
 from orbax_bench_core.analysis.verdicts.paired import needs_more as needs_more
 from orbax_bench_core.analysis.verdicts.paired import report as report
 from orbax_bench_core.analysis.verdicts.paired import version_differences as version_differences
+from orbax_bench_core.analysis.verdicts.reasons import why as why
 from orbax_bench_core.analysis.verdicts.unpaired import compare_stored as compare_stored
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired as compare_unpaired
 from orbax_bench_core.analysis.verdicts.view import following as following

@@ -11,7 +11,9 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     nearest_to_trouble,
     operation_told,
     primary,
+    remarks,
     share,
+    tells_why,
 )
 from orbax_bench_core.analysis.verdicts.model import (
     MetricChange,
@@ -21,6 +23,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
+from orbax_bench_core.analysis.verdicts.reasons import why
 from orbax_bench_core.analysis.verdicts.tables import (
     FEW,
     operations_table,
@@ -132,7 +135,7 @@ def details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[p
     note = pages.Text(_METRICS_NOTE if measured else "", "dim")
     of_all = f"What differs most of {pages.count(measured, 'metric')}"
     yield pages.Details(of_all, (_metrics(points), note))
-    notes = (*report.remarks, *map(unmatched, report.unmatched))
+    notes = (*remarks(report), *map(unmatched, report.unmatched))
     yield pages.Details("Notes, and points without a partner", (pages.Text(items=notes),))
     yield pages.Details("How to read this", (pages.Text(items=tuple(READING.splitlines())),))
     chance = (by_chance(gate, max(1, len(points))),)
@@ -157,12 +160,13 @@ def _telling(point: PointVerdict) -> list[OperationVerdict]:
 def _findings(point: PointVerdict, gate: GateConfig) -> Iterator[str]:
     """Yields what was found of a point and of each operation, and how it was measured."""
     if point.reason:
-        yield point.reason
+        yield why(point.reason)
     if point.exploratory:
         yield "rules that are chosen after the data prove nothing: measure again with these rules"
     for each in primary_first(point):
-        said = [operation_told(each, point, gate), each.verdict.reason]
-        said = said[: 1 if each.verdict.reason in said[0] else 2]
+        said = [operation_told(each, point, gate)]
+        if each.verdict.reason and not tells_why(each, point):
+            said.append(why(each.verdict.reason))
         yield f"{pages.code(each.operation)}: {'; '.join([*said, *_helps(each, point, gate)])}"
         yield from (f"{pages.code(each.operation)}, {line}" for line in _flags(each))
     for arm, found in point.attempts.items():
@@ -171,7 +175,7 @@ def _findings(point: PointVerdict, gate: GateConfig) -> Iterator[str]:
         at = point.failed_at.get(arm, ())
         places = f" (number {', '.join(str(each + 1) for each in at)})" if at else ""
         yield f"{arm}: {failed}{places}{first}"
-    yield from filter(None, (*map(_storage, point.storage), point.switching))
+    yield from filter(None, (*map(_storage, point.storage), why(point.switching)))
     yield from _measured(point)
     if point.verified:
         yield "; ".join(f"{arm} {VERIFIED_WORDS[found]}" for arm, found in point.verified.items())
@@ -216,7 +220,7 @@ def _flags(operation: OperationVerdict) -> list[str]:
     of_arms: dict[str, list[str]] = {}
     for arm, health in operation.health.items():
         for flag in health.flags:
-            of_arms.setdefault(flag, []).append(arm)
+            of_arms.setdefault(why((flag,)), []).append(arm)
     return [
         f"{'both sides' if len(arms) > 1 else arms[0]}: {flag}" for flag, arms in of_arms.items()
     ]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from orbax_bench_core import records
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, StorageTrouble
 from orbax_bench_core.config import BLOCK_SIZE, Arm, GateConfig
-from orbax_bench_core.errors import did_you_mean
 from orbax_bench_core.gate import Decision, Doubt, decide
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class Evidence:
     """What is known of a point before its word is set."""
 
     found: Decision  # what the statistics decide
-    doubts: Mapping[Doubt, str]  # what speaks against that, each with its reason
+    doubts: Mapping[Doubt, Reasons]  # what speaks against that, each with its reason
     operations: tuple[OperationVerdict, ...]  # verdicts on its operations
     failed: bool  # whether there is nothing to compare
     # whether arms that shared workers need workers of their own, for an operation may pay for the
@@ -47,11 +47,11 @@ class Evidence:
     carries_over: bool = False
     build: Callable[..., PointVerdict]  # makes the verdict, of these and of what is decided
 
-    def verdict(self, unknown_primary: str = "", *, exploratory: bool = False) -> PointVerdict:
+    def verdict(self, unknown: Reasons = NO_REASON, *, exploratory: bool = False) -> PointVerdict:
         """Decides; the first argument is what `never_measured` says of all points."""
         doubts = dict(self.doubts)
-        if unknown_primary:
-            doubts["unknown_primary"] = unknown_primary
+        if unknown:
+            doubts["unknown_primary"] = unknown
         decision = decide(self.found, doubts)
         return self.build(
             word=decision.word,
@@ -65,24 +65,17 @@ class Evidence:
         )
 
 
-def never_measured(gate: GateConfig, measured: Iterable[str]) -> str:
-    """Returns which primary operations a suite names that no point has measured; empty for none.
+def never_measured(gate: GateConfig, measured: Iterable[str]) -> Reasons:
+    """Returns which primary operations a suite names that no point has measured, if any.
 
     A suite names those of all its benchmarks, each of which may lack some. What none of them has is
     a name that was mistaken, and its operation was not looked at.
     """
     known = sorted(set(measured))
-    unknown = [name for name in gate.primary if name not in known]
+    unknown = tuple(name for name in gate.primary if name not in known)
     if not (gate.names_primary and known and unknown):
-        return ""
-    hints = [did_you_mean(name, known) for name in unknown]
-    near = [hint for hint in dict.fromkeys(hints) if not hint.startswith("known: ")]
-    hint = "; ".join([*near, f"measured: {', '.join(known)}"])
-    return (
-        f"`gate.primary` names {', '.join(unknown)}, which no arm of any point has measured "
-        f"({hint}), so that nothing is said of it: correct the name, and run again in another "
-        "output directory"
-    )
+        return NO_REASON
+    return because("unknown_primary", names=unknown, measured=tuple(known))
 
 
 def verified_of(arms: Mapping[Arm, Sequence[records.Repeat]]) -> dict[Arm, records.Verified]:
@@ -98,8 +91,8 @@ def storage_doubts(
     troubles: Iterable[StorageTrouble],
     operations: Iterable[OperationVerdict],
     repeats: Iterable[records.Repeat],
-    reason: str = "",
-) -> dict[Doubt, str]:
+    reason: Reasons = NO_REASON,
+) -> dict[Doubt, Reasons]:
     """Returns the doubts that an object store's trouble raises, with a reason unless there is one.
 
     Flagged samples stay in the verdict: without them a candidate that asks storage for more would
@@ -121,18 +114,11 @@ def storage_doubts(
         if repeat.series.arm == "candidate" and not repeat.warmup and repeat.first_failed
     ]
     refused = [repeat for repeat in failed if _REFUSED.search(repeat.first_reason)]
-    told: dict[Doubt, str] = {"storage": reason or _reason(trouble)}
+    share = because("storage", trouble.operation, share=trouble.share)
+    told: dict[Doubt, Reasons] = {"storage": reason or share}
     if len(refused) > MOST_FLAGGED * len(failed):
         told["store_answers"] = told["storage"]
     return told
-
-
-def _reason(trouble: StorageTrouble) -> str:
-    return (
-        f"storage: {trouble.share:.0%} of the samples of {trouble.operation} met throttling, "
-        "errors or retries in the store, alike in both arms: the times tell of it; measure "
-        "again when it is quiet, or with fewer requests at once"
-    )
 
 
 def storage_troubles(

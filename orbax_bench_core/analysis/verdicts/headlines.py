@@ -8,6 +8,7 @@ from typing import Final, TypeGuard
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.names import shortened, spoken
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.analysis.verdicts.reasons import why
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.exit_codes import WORDS
 from orbax_bench_core.gate import StallVerdict, Verdict, Word
@@ -31,7 +32,8 @@ def headline(report: VerdictReport) -> pages.Callout:
     """Returns the result of a comparison: its word, and one sentence."""
     word = stamped(report)
     role: pages.Role = "plain" if report.is_study else WORDS[report.word].role
-    said = [report.exploratory.partition(": ")[2], _said(report)]
+    changes = report.exploratory
+    said = [f"rules changed after the data ({changes})" if changes else "", _said(report)]
     if report.points and not report.is_study and apart(report):
         says = {"REGRESSION": ", so this is a warning", "PASS": ", as far as that can tell"}
         beyond = (
@@ -72,6 +74,14 @@ def operation_told(operation: OperationVerdict, point: PointVerdict, gate: GateC
         changed = _changed(operation)
         return f"{spoken(operation.operation)} are not slower by {bound(operation, gate)}{changed}"
     return _slower(operation) if word == "REGRESSION" else _open(operation)
+
+
+def tells_why(operation: OperationVerdict, point: PointVerdict) -> bool:
+    """Returns whether `operation_told` has the reason of an operation, if there is one."""
+    verdict = operation.verdict
+    if point.is_study:
+        return not is_real(verdict.ratio)
+    return _unjudged(verdict) and verdict.endpoint != "stalls"
 
 
 def worst_first(points: Sequence[PointVerdict]) -> list[PointVerdict]:
@@ -172,6 +182,12 @@ def _said(report: VerdictReport) -> str:
     return f"in {name} {said}; {len(found)} of {len(points)} points {have}"
 
 
+def remarks(report: VerdictReport) -> list[str]:
+    """Returns the notes of a comparison, and the files that were left out, a line each."""
+    left_out = (f"left out: {line}" for line in report.left_out)
+    return [*(why((note,)) for note in report.notes), *left_out]
+
+
 def short_names(points: Sequence[PointVerdict]) -> dict[str, str]:
     """Returns names that tell the points apart, by their ids."""
     return shortened({point.point_id: point.point for point in points})
@@ -194,7 +210,7 @@ def _regressed(point: PointVerdict, gate: GateConfig) -> str:
         return _failing(point)
     worst = nearest_to_trouble(point)
     if worst is None or worst.verdict.word != "REGRESSION":
-        return point.reason or "it regressed"
+        return why(point.reason) or "it regressed"
     others = [each for each in primary(point) if each is not worst]
     also = [each for each in others if each.verdict.word == "REGRESSION"]
     passed = [each for each in others if each.verdict.word == "PASS"]
@@ -209,7 +225,9 @@ def _regressed(point: PointVerdict, gate: GateConfig) -> str:
 def _undecided(point: PointVerdict, gate: GateConfig) -> str:
     open_ = [each for each in primary(point) if each.verdict.word != "PASS"]
     if point.failed or point.endpoint in ("missing", "storage") or not open_:
-        return _failing(point) if point.endpoint == "failures" else point.reason or "not judged"
+        return (
+            _failing(point) if point.endpoint == "failures" else why(point.reason) or "not judged"
+        )
     passed = [each for each in primary(point) if each.verdict.word == "PASS"]
     worst = min(open_, key=_trouble)
     parts = [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
@@ -222,7 +240,7 @@ def _undecided(point: PointVerdict, gate: GateConfig) -> str:
 def _all_passed(points: Sequence[PointVerdict], gate: GateConfig) -> str:
     every = [(point, each) for point in points for each in primary(point)]
     if not every:
-        return points[0].reason or "nothing was judged"
+        return why(points[0].reason) or "nothing was judged"
     several, parts = len(points) > 1, []
     faster = [pair for pair in every if pair[1].verdict.faster]
     if faster and not several:
@@ -262,7 +280,7 @@ def not_looked_at(points: Iterable[PointVerdict]) -> str:
 def _failing(point: PointVerdict) -> str:
     found = point.failures
     if found is None or not (found.candidate or found.baseline):
-        return point.reason
+        return why(point.reason)
     fail = "fail" if point.word == "REGRESSION" else "may fail more often"
     return (
         f"attempts {fail}: {found.candidate} of {found.attempts} failed, "
@@ -275,7 +293,7 @@ def _slower(operation: OperationVerdict) -> str:
     if verdict.endpoint == "stalls" and verdict.stalls is not None:
         return f"{name} stall: {stalls_counted(verdict.stalls)}"
     if not is_real(verdict.ratio):
-        return f"{name} are slower: {verdict.reason}"
+        return f"{name} are slower: {why(verdict.reason)}"
     return f"{name} take {_longer(operation)}"
 
 
@@ -283,13 +301,17 @@ def _open(operation: OperationVerdict) -> str:
     verdict, name = operation.verdict, spoken(operation.operation)
     if verdict.endpoint == "stalls" and verdict.stalls is not None and verdict.stalls.candidate:
         return f"{name} may stall more often: {stalls_counted(verdict.stalls)}"
-    if not is_real(verdict.ratio) or (verdict.reason and verdict.p_regression is None):
-        return f"{name} were not judged: {verdict.reason or 'nothing was measured'}"
+    if _unjudged(verdict):
+        return f"{name} were not judged: {why(verdict.reason) or 'nothing was measured'}"
     if verdict.high is not None and math.isfinite(verdict.high) and verdict.high > 1:
         most = pages.change(verdict.high).lstrip("+")
         by = f"take up to {most} as long" if most.endswith("x") else f"be slower, by up to {most}"
         return f"{name} may {by}: {_numbers(operation)}"
     return f"{name} have no verdict yet: {_numbers(operation)}"
+
+
+def _unjudged(verdict: Verdict) -> bool:
+    return not is_real(verdict.ratio) or bool(verdict.reason and verdict.p_regression is None)
 
 
 def _longer(operation: OperationVerdict) -> str:
@@ -329,7 +351,7 @@ def compared(operation: OperationVerdict, point: PointVerdict) -> str:
     verdict = operation.verdict
     does = _SYSTEM_DOES.get(operation.operation, f"does {operation.operation}")
     if not is_real(verdict.ratio):
-        return f"{system} {does}, and nothing says in what time of {other}: {verdict.reason}"
+        return f"{system} {does}, and nothing says in what time of {other}: {why(verdict.reason)}"
     known = [end for end in (verdict.low, verdict.high) if is_real(end)]
     ends = " to ".join(f"{end:.2g}" for end in known)
     within = f" ({ends}x)" if len(known) == 2 else ""
@@ -349,4 +371,4 @@ def _of_systems(points: Sequence[PointVerdict]) -> Iterator[str]:
         whole = [each for each in point.operations if each.operation in ("save", "load")]
         found = [compared(each, point) for each in whole or primary(point)]
         name = f"{names[point.point_id]}: " if len(points) > 1 else ""
-        yield f"{name}{'; '.join(found) or point.reason}"
+        yield f"{name}{'; '.join(found) or why(point.reason)}"

@@ -11,6 +11,7 @@ from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import AnyPath, ResultModel, place, read_at_most, write_atomically
 from orbax_bench_core.gate import Endpoint, FailureVerdict, SeriesHealth, Verdict, Word
 from orbax_bench_core.measure import Better
+from orbax_bench_core.reasons import NO_REASON, Reasons
 from orbax_bench_core.records import (
     FirstAttempts,
     Run,
@@ -22,9 +23,7 @@ from orbax_bench_core.records import (
 )
 from orbax_bench_core.sweep import PairDesign
 
-VERDICTS_VERSION: Final = 2
-EXPLORATORY: Final = "exploratory: rules changed after the data"
-"""Stamp of what was judged by other rules than those of its run."""
+VERDICTS_VERSION: Final = 3
 
 
 class OperationVerdict(ResultModel):
@@ -125,12 +124,12 @@ class PointVerdict(ResultModel):
     point_id: str
     point: str
     word: Word
-    reason: str = ""
+    reason: Reasons = NO_REASON
     failed: bool = False
     mode: Literal["paired", "unpaired"]
     blocks: int = 0
     operations: tuple[OperationVerdict, ...] = ()
-    switching: str = ""
+    switching: Reasons = NO_REASON
     metrics: tuple[MetricChange, ...] = ()
     endpoint: Endpoint = "time"
     failures: FailureVerdict | None = None
@@ -169,7 +168,8 @@ class VerdictReport(ResultModel):
     """All verdicts of one comparison: `verdicts.json`.
 
     Attributes:
-        schema_version: Version of this layout.
+        schema_version: Version of this layout. Those before 3 had sentences in the place of
+            reasons.
         suite: Name of the suite.
         suite_file: Where the suite came from, for the command that goes on; empty if not known.
         again: The command that goes on, without its directory; empty for `ab` with that file.
@@ -184,13 +184,14 @@ class VerdictReport(ResultModel):
         notes: What else a reader must know, such as versions that differ between the arms.
         revisions: The code under test of each arm, in words; empty in files of an earlier release.
         left_out: Files among the records that are no records of the run, a line each.
-        exploratory: That the rules are not those of the run, in one line; empty when they are.
+        exploratory: Rules that are not those of the run, such as `margin 15 % -> 30 %`; empty when
+            all are.
         not_alone: Repeats that were measured while others were on the same machine.
         accepted: Whether it is a regression that was known and accepted when it was judged.
         judged_at: When, UTC.
     """
 
-    schema_version: Literal[2] = VERDICTS_VERSION
+    schema_version: Literal[3] = VERDICTS_VERSION
     suite: str
     suite_file: str = pydantic.Field(default="", exclude_if=lambda found: not found)
     again: tuple[str, ...] = pydantic.Field(default=(), exclude_if=lambda found: not found)
@@ -201,7 +202,7 @@ class VerdictReport(ResultModel):
     gate: GateConfig
     points: tuple[PointVerdict, ...]
     unmatched: tuple[Unmatched, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: Reasons = NO_REASON
     revisions: dict[Arm, str] = {}
     left_out: tuple[str, ...] = ()
     exploratory: str = ""
@@ -211,9 +212,12 @@ class VerdictReport(ResultModel):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _of_version_1(cls, content: Any) -> Any:
-        """Reads a file of version 1, whose operations had an advice in words."""
-        if not isinstance(content, dict) or content.get("schema_version") != 1:
+    def _of_before(cls, content: Any) -> Any:
+        """Reads files of version 1, whose operations had an advice in words, and of version 2.
+
+        The reasons of both are texts, see `Reasons`, and changes of rules stand in a sentence.
+        """
+        if not isinstance(content, dict) or content.get("schema_version") not in (1, 2):
             return content
         points = [
             {
@@ -225,7 +229,10 @@ class VerdictReport(ResultModel):
             }
             for point in content.get("points", ())
         ]
-        return {**content, "schema_version": VERDICTS_VERSION, "points": points}
+        said = content.get("exploratory", "")
+        changes = said.partition(" (")[2].removesuffix(")") or said
+        now = {"schema_version": VERDICTS_VERSION, "points": points, "exploratory": changes}
+        return {**content, **now}
 
     @property
     def lacks_operations(self) -> bool:
@@ -267,11 +274,6 @@ class VerdictReport(ResultModel):
             lacks_operations=self.lacks_operations,
             accepted=self.accepted,
         )
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Notes, and what was left out."""
-        return (*self.notes, *(f"left out: {line}" for line in self.left_out))
 
 
 def read_verdicts(run: Run | RunDirectory) -> VerdictReport:

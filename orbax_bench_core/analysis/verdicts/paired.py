@@ -15,7 +15,6 @@ from orbax_bench_core.analysis.verdicts.evidence import (
 )
 from orbax_bench_core.analysis.verdicts.metrics import compare_metrics
 from orbax_bench_core.analysis.verdicts.model import (
-    EXPLORATORY,
     OperationVerdict,
     PointVerdict,
     VerdictReport,
@@ -23,6 +22,7 @@ from orbax_bench_core.analysis.verdicts.model import (
 from orbax_bench_core.config import ARMS, Arm, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.gate import Doubt, Judged, together
 from orbax_bench_core.provenance import UNKNOWN, Source
+from orbax_bench_core.reasons import NO_REASON, Reason, Reasons, because
 from orbax_bench_core.records import (
     OverlapFinder,
     PairedTimes,
@@ -36,17 +36,15 @@ from orbax_bench_core.sweep import Pair, PairDesign, side, system_of
 
 
 def evidence_of(
-    pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: str = ""
+    pair: Pair, repeats: Iterable[Repeat], info: RunInfo, switching: Reasons = NO_REASON
 ) -> Evidence:
     """Returns the results of a pair so far: the first attempts in its complete blocks.
-
-    `switching` says what it cost that its arms took turns; empty when they did not.
 
     Args:
         pair: The pair.
         repeats: All that is recorded of it.
         info: The run, whose rules and looks apply.
-        switching: What it cost that the arms took turns, for people; empty if they did not.
+        switching: What it cost that the arms took turns; nothing if they did not.
     """
     from orbax_bench_core.gate import judge
 
@@ -74,7 +72,7 @@ def evidence_of(
     arms = {arm: [each for each in repeats if each.series.arm == arm] for arm in ARMS}
     counted = {arm: [each for each in found if each.counts] for arm, found in arms.items()}
     storage = tuple(storage_troubles(counted, series.failed.shape[2] if series.lives else 1))
-    doubts: dict[Doubt, str] = storage_doubts(storage, operations, arms["candidate"], reason)
+    doubts: dict[Doubt, Reasons] = storage_doubts(storage, operations, arms["candidate"], reason)
     if stopped:  # what cannot be compared has not passed, however fast it was before
         doubts["arm_stopped"] = reason
     return Evidence(
@@ -141,7 +139,7 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
     frozen = read.info
     info = frozen.model_copy(update={"gate": changed_gate(frozen.gate, rules)})
     points: list[Evidence] = []
-    notes: list[str] = []
+    notes: list[Reason] = []
     overlaps = OverlapFinder()
     for found in read.points():
         for repeat in found.repeats:
@@ -151,33 +149,24 @@ def judge_run(run: RunDirectory, rules: Sequence[str] = ()) -> VerdictReport:
             notes += version_differences(found.records)
     beside = overlaps.found()
     if beside:
-        notes.append(
-            f"{sum(beside.values())} repeats of {len(beside)} arms were not alone: another pair of "
-            "the run was measured on the same machine meanwhile"
-        )
+        notes += because("not_alone", repeats=sum(beside.values()), arms=len(beside))
     return report(
         info,
         points,
         notes,
         run.strays,
-        stamp=exploratory(frozen.gate, info.gate),
+        changes=gate_changes(frozen.gate, info.gate),
         not_alone=sum(beside.values()),
     )
-
-
-def exploratory(before: GateConfig, now: GateConfig) -> str:
-    """Returns the stamp of a judgement by other rules; empty when they are the same."""
-    changes = gate_changes(before, now)
-    return f"{EXPLORATORY} ({changes})" if changes else ""
 
 
 def report(
     info: RunInfo,
     points: Iterable[Evidence],
-    notes: Iterable[str] = (),
+    notes: Iterable[Reason] = (),
     left_out: Sequence[str] = (),
     *,
-    stamp: str = "",
+    changes: str = "",
     not_alone: int = 0,
 ) -> VerdictReport:
     """Decides all pairs of a run, by what is known of each and of all of them.
@@ -187,9 +176,9 @@ def report(
     """
     points = list(points)
     unknown = _unknown_primary(info, points)
-    found = tuple(point.verdict(unknown, exploratory=bool(stamp)) for point in points)
+    found = tuple(point.verdict(unknown, exploratory=bool(changes)) for point in points)
     if unknown and not any(point.reason == unknown for point in found):
-        notes = (*notes, unknown)
+        notes = (*notes, *unknown)
     return VerdictReport(
         suite=info.suite_name,
         suite_file=info.suite_file,
@@ -200,14 +189,14 @@ def report(
         word=together([point.word for point in found]),
         gate=info.gate,
         points=found,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple({repr(note): note for note in notes}.values()),
         revisions=revisions(
             (arm, info.code.under_test(pair.arm(arm)))
             for pair in info.expansion.pairs
             for arm in ARMS
         ),
         left_out=tuple(left_out),
-        exploratory=stamp,
+        exploratory=changes,
         not_alone=not_alone,
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -243,48 +232,44 @@ def needs_more(verdict: PointVerdict) -> bool:
     return not verdict.failed and not verdict.settled
 
 
-def _no_baseline(series: PairedTimes, judged: Judged) -> str:
+def _no_baseline(series: PairedTimes, judged: Judged) -> Reasons:
     """Returns that the baseline failed whenever it was tried, by the first look; else nothing.
 
     A candidate that always fails is a finding. A baseline that does leaves nothing to compare with.
     """
     baseline = series.attempts["baseline"]
     if judged.failures.look is None or not baseline.count or baseline.failed < baseline.count:
-        return ""
-    return f"every first attempt of the baseline failed, in {baseline.example}"
+        return NO_REASON
+    return because("baseline_failed", first=baseline.example)
 
 
 def _nothing_primary(
     found: Sequence[OperationVerdict], series: PairedTimes, gate: GateConfig
-) -> str:
+) -> Reasons:
     if any(operation.primary for operation in found):
-        return ""
+        return NO_REASON
     if not len(series.labels):
-        return "no block is complete"
-    measured = ", ".join(series.judged) or "none"
-    return (
-        f"none of the primary operations ({', '.join(gate.primary)}) was measured in both arms; "
-        f"measured: {measured}; name others under `gate.primary`"
-    )
+        return because("no_block")
+    return because("no_primary", names=gate.primary, measured=tuple(series.judged))
 
 
-def _unknown_primary(info: RunInfo, points: Sequence[Evidence]) -> str:
-    """Returns which operations `gate.primary` names that the run does not have; empty for none.
+def _unknown_primary(info: RunInfo, points: Sequence[Evidence]) -> Reasons:
+    """Returns which operations `gate.primary` names that the run does not have, if any.
 
     That is known once every pair was looked at, and an attempt of each has passed.
     """
     if len(points) < len(info.expansion.pairs) or any(point.failed for point in points):
-        return ""
+        return NO_REASON
     return never_measured(
         info.gate, (operation.operation for point in points for operation in point.operations)
     )
 
 
-def version_differences(records: Iterable[Record]) -> tuple[str, ...]:
+def version_differences(records: Iterable[Record]) -> Reasons:
     """Returns the versions, and revisions of the code under test, that differ between both arms.
 
-    Each is `jax: 0.9.0 in the baseline, 0.10.2 in the candidate`. A comparison of two releases may
-    bring other packages along; then the verdict is on all of them together, and a reader must know.
+    A comparison of two releases may bring other packages along; then the verdict is on all of them
+    together, and a reader must know.
     """
     known = list(records)
     found: dict[str, dict[str, set[str]]] = {}
@@ -293,19 +278,14 @@ def version_differences(records: Iterable[Record]) -> tuple[str, ...]:
             by_arm = found.setdefault(package, {arm: set() for arm in ARMS})
             if record.arm is not None:
                 by_arm[record.arm].add(str(version))
-    versions = (
-        f"{package}: {_words(by_arm['baseline'])} in the baseline, "
-        f"{_words(by_arm['candidate'])} in the candidate"
-        for package, by_arm in found.items()
-        if all(by_arm.values()) and by_arm["baseline"] != by_arm["candidate"]
-    )
+    differ = NO_REASON
+    for package, versions in found.items():
+        if all(versions.values()) and versions["baseline"] != versions["candidate"]:
+            was, now = (tuple(sorted(versions[arm])) for arm in ARMS)
+            differ += because("versions_differ", package=package, baseline=was, candidate=now)
     code = revisions((record.arm, record.code) for record in known)
     several = len(set(code.values())) > 1 or any(" and " in words for words in code.values())
-    return (*versions, *([revision_note(code)] if several else []))
-
-
-def _words(versions: set[str]) -> str:
-    return " and ".join(sorted(versions))
+    return differ + revision_note(code) if several else differ
 
 
 def revisions(sources: Iterable[tuple[Arm | None, Source]]) -> dict[Arm, str]:
@@ -320,9 +300,7 @@ def revisions(sources: Iterable[tuple[Arm | None, Source]]) -> dict[Arm, str]:
     return {arm: " and ".join(words) for arm, words in found.items() if words}
 
 
-def revision_note(found: Mapping[Arm, str]) -> str:
-    """Returns the revisions of both arms as a sentence."""
+def revision_note(found: Mapping[Arm, str]) -> Reasons:
+    """Returns the revisions of both arms."""
     before, now = found.get("baseline", UNKNOWN), found.get("candidate", UNKNOWN)
-    if before == now:
-        return f"code under test: {now} in both arms"
-    return f"code under test: {before} in the baseline, {now} in the candidate"
+    return because("revisions", baseline=before, candidate=now)

@@ -22,16 +22,16 @@ from orbax_bench_core.analysis.verdicts.model import (
     VerdictReport,
 )
 from orbax_bench_core.analysis.verdicts.paired import (
-    exploratory,
     judge_run,
     revision_note,
     revisions,
 )
 from orbax_bench_core.baselines import Past, past_log_ratios, registry_around, resolve_baseline
-from orbax_bench_core.config import Arm, GateConfig, changed_gate
+from orbax_bench_core.config import Arm, GateConfig, changed_gate, gate_changes
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.gate import Decision, Doubt, Verdict, together
 from orbax_bench_core.provenance import other_surroundings
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.records import (
     ErrorInfo,
     OverlapFinder,
@@ -46,14 +46,6 @@ from orbax_bench_core.sweep import differences, nearest
 
 NO_PAST: Final[Past] = {}
 
-_NO_SAMPLES: Final = (
-    "the baseline is a summary by Orbax's own framework: one mean for each metric, and neither its "
-    "samples nor their number, so that no test can be made; for a verdict measure both sides with "
-    "`orbax-bench ab`"
-)
-_NOT_SAID: Final = (
-    "the baseline does not say on which mesh and checkpoint it was measured: they were not compared"
-)
 
 _Times = Mapping[str, tuple[float, ...]]
 
@@ -67,7 +59,7 @@ def compare_unpaired(
     baseline: str = "a stored baseline",
     candidate: str = "this run",
     left_out: Sequence[str] = (),
-    stamp: str = "",
+    changes: str = "",
 ) -> VerdictReport:
     """Compares two runs that were made apart, point by point.
 
@@ -86,7 +78,7 @@ def compare_unpaired(
     unknown = never_measured(gate, measured)
     points = tuple(
         _evidence(before[point_id], now[point_id], gate, past).verdict(
-            unknown, exploratory=bool(stamp)
+            unknown, exploratory=bool(changes)
         )
         for point_id in shared
     )
@@ -106,11 +98,11 @@ def compare_unpaired(
         word=together([point.word for point in points]),
         gate=gate,
         points=points,
-        notes=(revision_note(code),) if code else (),
+        notes=revision_note(code) if code else NO_REASON,
         revisions=code,
         unmatched=(*_unmatched("baseline", before, now), *_unmatched("candidate", now, before)),
         left_out=tuple(left_out),
-        exploratory=stamp,
+        exploratory=changes,
         not_alone=_not_alone(before, shared) + _not_alone(now, shared),
         judged_at=datetime.datetime.now(datetime.UTC),
     )
@@ -144,7 +136,7 @@ def _evidence(
     deciding = primary_operations(operations_in_order([was, are]), gate)
     primary = tuple(operation for operation in deciding if operation in shared)
     others = [operation for operation in shared if operation not in primary]
-    elsewhere = f"measured in other surroundings: {'; '.join(moved)}" if moved else ""
+    elsewhere = because("other_surroundings", differs=tuple(moved)) if moved else NO_REASON
     caches = cache_states(repeats_of([*before, *now]))
     found = tuple(
         _operation(
@@ -166,9 +158,11 @@ def _evidence(
     }
     gaps = _gaps(primary, counted, {"baseline": was, "candidate": are})
     failure = next((record.error for record in now if record.error is not None), None)
-    reason = elsewhere or _reason(failure, missing, primary) or gaps
+    reason = elsewhere or _reason(failure, missing) or gaps
+    if not (reason or primary):
+        reason = because("no_primary", names=gate.primary, measured=tuple(shared))
     storage = tuple(storage_troubles(counted))
-    doubts: dict[Doubt, str] = storage_doubts(storage, found, (), reason)
+    doubts: dict[Doubt, Reasons] = storage_doubts(storage, found, (), reason)
     if elsewhere:
         doubts["other_surroundings"] = reason
     if missing or gaps or failure is not None:  # this has not passed
@@ -194,14 +188,14 @@ def _evidence(
 
 def _gaps(
     primary: Iterable[str], repeats: Mapping[Arm, Sequence[Repeat]], seconds: Mapping[Arm, _Times]
-) -> str:
-    """Returns which primary operation some repeats of a side lack; empty when none does."""
+) -> Reasons:
+    """Returns which primary operation some repeats of a side lack, if any."""
     for operation in primary:
         for arm, found in repeats.items():
             lacks = len(found) - len(seconds[arm][operation])
             if lacks:
-                return f"{operation}: the {arm} lacks it in {lacks} of {len(found)} repeats"
-    return ""
+                return because("lacks", operation, arm=arm, lacking=lacks, repeats=len(found))
+    return NO_REASON
 
 
 def _operation(
@@ -212,7 +206,7 @@ def _operation(
     past: Sequence[float],
     *,
     primary: bool,
-    elsewhere: str,
+    elsewhere: Reasons,
 ) -> OperationVerdict:
     from orbax_bench_core.gate import decide_unpaired, health
 
@@ -234,12 +228,10 @@ def _operation(
     )
 
 
-def _reason(failure: ErrorInfo | None, missing: Sequence[str], primary: Sequence[str]) -> str:
+def _reason(failure: ErrorInfo | None, missing: tuple[str, ...]) -> Reasons:
     if failure is not None:
-        return f"a repeat failed: {failure.said}"
-    if missing:
-        return f"only one side has measured {', '.join(missing)}"
-    return "" if primary else "no primary operation was measured on both sides"
+        return because("repeat_failed", said=failure.said)
+    return because("one_side_only", names=missing) if missing else NO_REASON
 
 
 def _unmatched(
@@ -282,7 +274,7 @@ def _beside_summary(
                 point_id=point_id,
                 point=name,
                 word="INCONCLUSIVE",
-                reason="; ".join([_NO_SAMPLES, *moved]),
+                reason=because("summary_only", differs=tuple(moved) or None),
                 mode="unpaired",
                 metrics=compare_means(summary.means, counted),
             )
@@ -296,7 +288,7 @@ def _beside_summary(
         gate=gate,
         points=tuple(points),
         unmatched=tuple(unmatched),
-        notes=(_NOT_SAID,),
+        notes=because("surroundings_unknown"),
         left_out=tuple(left_out),
         not_alone=_not_alone(_by_point(now), [point.point_id for point in points]),
         judged_at=datetime.datetime.now(datetime.UTC),
@@ -356,5 +348,5 @@ def compare_stored(
         baseline=baseline,
         candidate=candidate,
         left_out=left_out,
-        stamp=exploratory(frozen, gate),
+        changes=gate_changes(frozen, gate),
     )

@@ -13,12 +13,14 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     medians_disagree,
     not_looked_at,
     primary,
+    remarks,
     share,
     short_names,
     worst_first,
 )
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
 from orbax_bench_core.analysis.verdicts.more import going_on
+from orbax_bench_core.analysis.verdicts.reasons import why
 from orbax_bench_core.analysis.verdicts.tables import answers_table, deciding, label
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import command
@@ -49,7 +51,7 @@ def verdicts_document(report: VerdictReport, place: str) -> pages.Document:
             pages.Text(_sides(report, points), "dim"),
             pages.Text(" ".join(_rare(report, points)) if points else ""),
             pages.Text(" ".join(_doubts(report, points)), "unsure"),
-            pages.Text(items=_few(list(report.remarks)), role="unsure"),
+            pages.Text(items=_few(remarks(report)), role="unsure"),
         ),
         following=following(report, place),
         details=tuple(details(report, points)),
@@ -174,7 +176,7 @@ def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[s
         yield f"{said}."
     yield from _drifts(points)[:1]
     if apart(report):  # so few data that numbers alone mislead
-        reasons = (each.verdict.reason for point in points for each in primary(point))
+        reasons = (why(each.verdict.reason) for point in points for each in primary(point))
         yield from [f"{reason}." for reason in reasons if reason][:1]
     for point in points:
         if weak := [arm for arm, found in point.verified.items() if found in ("itself", "none")]:

@@ -1,5 +1,6 @@
 """Summary of recovery drills, from their records."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -111,6 +112,14 @@ def test_every_number_is_told(summarize, make_drill, make_crash, make_run, make_
     ]
     assert_tells(summarize(*several, make_crash(6), folder="several"), document_of)
     assert_tells(recovery_of(Run(drills_of_arms(make_run, make_point, make_drill))), document_of)
+
+
+def test_a_recovery_of_version_1_is_read_and_says_its_reason(make_run, make_point, make_drill):
+    run = drills_of_arms(make_run, make_point, make_drill)
+    content = {**recovery_of(Run(run)).model_dump(mode="json"), "schema_version": 1}
+    content["verdicts"][0]["reason"] = "no load"
+    (run.root / RECOVERY.file).write_text(json.dumps(content))
+    assert "; no load; " in RECOVERY.parts.headline(RECOVERY.read(run)).text
 
 
 def test_arms_end_alike_when_measured_and_when_judged_anew(make_run, make_point, make_drill):

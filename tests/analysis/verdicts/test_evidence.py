@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.verdicts import headline, verdicts_document
+from orbax_bench_core.analysis.verdicts import headline, verdicts_document, why
 from orbax_bench_core.analysis.verdicts.evidence import storage_troubles
 from orbax_bench_core.analysis.verdicts.paired import judge_point
 from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
@@ -76,7 +76,7 @@ def test_few_flagged_samples_stay_and_are_said(judged):
 def test_many_flagged_samples_alike_in_both_arms_give_no_verdict(judged, ratio):
     found = judged(lambda block, arm: block % 3 == 0, ratio=ratio)
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "storage")
-    assert found.reason.startswith("storage: 40% of the samples of save met throttling")
+    assert why(found.reason).startswith("save: 40% of the samples met throttling")
 
 
 REFUSED = (
@@ -100,7 +100,7 @@ def test_a_candidate_that_fails_has_regressed_unless_throttled_storage_refused_i
 ):
     found = judged(lambda block, arm: block % 3 == 0, fails=error)
     assert (found.word, found.endpoint) == (word, endpoint)
-    assert found.reason.startswith("10 of 10 first attempts of the candidate failed")
+    assert why(found.reason).startswith("10 of 10 first attempts of the candidate failed")
 
 
 def test_storage_that_is_quiet_is_no_excuse(judged):
@@ -228,14 +228,14 @@ def test_what_fails_does_not_pass(saves, make_record, make_point):
     now = [*saves(1.0), make_record(repeat=10, status="failed", error=error)]
     (point,) = compare_unpaired(saves(1.0), now, GATE, known).points
     assert (point.word, point.failed) == ("INCONCLUSIVE", True)
-    assert point.reason == "a repeat failed: ValueError: no"
+    assert why(point.reason) == "a repeat failed: ValueError: no"
 
 
 def test_a_primary_operation_that_is_gone_does_not_pass(saves, make_record, make_point):
     known = {(make_point().id, "save"): QUIET}
     before = [make_record(repeat=repeat, times={"save": 1.0, "load": 1.0}) for repeat in range(3)]
     (point,) = compare_unpaired(before, saves(1.0), GATE, known).points
-    assert (point.word, point.reason) == ("INCONCLUSIVE", "only one side has measured load")
+    assert (point.word, why(point.reason)) == ("INCONCLUSIVE", "only one side has measured load")
 
 
 def test_an_operation_that_is_not_primary_decides_nothing(make_record, make_point):
@@ -260,7 +260,7 @@ def test_an_operation_that_is_gone_and_not_primary_decides_nothing(make_record, 
     now = [make_record(repeat=i, times=dict.fromkeys(times[:-1], 1.0)) for i in range(3)]
     known = {(make_point().id, operation): QUIET for operation in times}
     (point,) = compare_unpaired(before, now, GATE, known).points
-    assert (point.word, point.reason) == ("PASS", "")
+    assert (point.word, point.reason) == ("PASS", ())
 
 
 def test_a_primary_operation_that_some_repeats_lack_does_not_pass(make_record, make_point):
@@ -270,4 +270,4 @@ def test_a_primary_operation_that_some_repeats_lack_does_not_pass(make_record, m
     now = [make_record(repeat=i, times=whole if i else {"save": 1.0}) for i in range(3)]
     (point,) = compare_unpaired(before, now, GATE, known).points
     assert point.word == "INCONCLUSIVE"
-    assert point.reason == "load: the candidate lacks it in 1 of 3 repeats"
+    assert why(point.reason) == "load: the candidate lacks it in 1 of 3 repeats"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.verdicts import headline, verdicts_document
+from orbax_bench_core.analysis.verdicts import headline, verdicts_document, why
 from orbax_bench_core.analysis.verdicts.paired import (
     evidence_of,
     judge_point,
@@ -121,7 +121,9 @@ def test_a_baseline_that_always_fails_leaves_nothing_to_judge(paired_records, pa
     records = failing("baseline", paired_records(blocks=5, save=1.0))
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.failed) == ("INCONCLUSIVE", True)
-    assert found.reason == "every first attempt of the baseline failed, in block 0: OSError: gone"
+    assert (
+        why(found.reason) == "every first attempt of the baseline failed, in block 0: OSError: gone"
+    )
     assert not needs_more(found)
 
 
@@ -133,7 +135,7 @@ def test_a_regression_that_was_shown_before_an_arm_failed_stands(paired_records,
 
 def test_nothing_measured_gives_no_verdict(pair, info):
     found = judge_point(pair, repeats_of([]), info)
-    assert (found.word, found.reason) == ("INCONCLUSIVE", "no block is complete")
+    assert (found.word, why(found.reason)) == ("INCONCLUSIVE", "no block is complete")
 
 
 def test_operations_of_a_class_of_ones_own_decide(paired_records, pair, info):
@@ -149,7 +151,7 @@ def test_no_operation_that_was_named_gives_no_verdict_and_says_what_to_do(
     named = info.model_copy(update={"gate": GateConfig(primary=("upload",))})
     found = judge_point(pair, repeats_of(records), named)
     assert found.word == "INCONCLUSIVE"
-    assert "measured: prepare; name others under `gate.primary`" in found.reason
+    assert "measured: prepare; name others under `gate.primary`" in why(found.reason)
 
 
 def test_a_whole_suite_can_be_one_family(paired_records, make_run, pair):
@@ -181,7 +183,7 @@ def test_an_operation_that_one_repeat_lacks_is_named_with_its_arm(paired_records
     records[index] = records[index].model_copy(update={"samples": kept})
     found = judge_point(pair, repeats_of(records), info)
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "missing")
-    assert found.reason.startswith(
+    assert why(found.reason).startswith(
         "load: the candidate lacks it in 1 of 20 repeats, first in block"
     )
 
@@ -213,15 +215,15 @@ def test_a_named_operation_that_no_point_has_measured_is_no_pass(paired_records,
     assert (found.word, found.lacks_operations) == ("INCONCLUSIVE", True)
     (judged,) = found.points
     assert (judged.word, judged.endpoint) == ("INCONCLUSIVE", "missing")
-    assert judged.reason.startswith(f"{LOD} (did you mean 'load'?; measured: load, save)")
-    assert "correct the name" in judged.reason
+    assert why(judged.reason).startswith(f"{LOD} (did you mean 'load'?; measured: load, save)")
+    assert "correct the name" in why(judged.reason)
     assert LOD in headline(found).text
 
 
 def test_a_regression_stands_beside_a_name_that_was_mistaken(paired_records, pair, named):
     found = report(named, [evidence_of(pair, repeats_of(paired_records(save=2.0)), named)])
     assert found.word == "REGRESSION"
-    assert any(note.startswith(LOD) for note in found.notes)
+    assert any(why((note,)).startswith(LOD) for note in found.notes)
 
 
 def test_what_another_point_may_still_measure_is_not_missing_yet(
@@ -235,7 +237,7 @@ def test_what_another_point_may_still_measure_is_not_missing_yet(
 
 def test_default_operations_that_a_benchmark_does_not_have_are_no_note(paired_records, pair, info):
     point = evidence_of(pair, repeats_of(paired_records(save=1.0)), info)
-    assert not any("gate.primary" in note for note in report(info, [point]).notes)
+    assert not any(note.code == "unknown_primary" for note in report(info, [point]).notes)
 
 
 def test_an_arm_that_failed_every_time_was_not_measured(make_verdicts):
@@ -254,7 +256,9 @@ def test_what_differs_is_named_and_what_is_equal_is_not(make_record):
         record(make_record, "baseline", jax="0.9.0", numpy="2.0"),
         record(make_record, "candidate", jax="0.10.2", numpy="2.0"),
     ]
-    assert version_differences(records) == ("jax: 0.9.0 in the baseline, 0.10.2 in the candidate",)
+    assert (
+        why(version_differences(records)) == "jax: 0.9.0 in the baseline, 0.10.2 in the candidate"
+    )
 
 
 def test_one_arm_alone_differs_from_nothing(make_record):
@@ -267,4 +271,4 @@ def test_an_arm_that_changed_on_the_way_shows_both(make_record):
         record(make_record, "baseline", jax="2"),
         record(make_record, "candidate", jax="2"),
     ]
-    assert version_differences(records) == ("jax: 1 and 2 in the baseline, 2 in the candidate",)
+    assert why(version_differences(records)) == "jax: 1 and 2 in the baseline, 2 in the candidate"

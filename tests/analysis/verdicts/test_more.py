@@ -73,4 +73,4 @@ def test_health_flags_the_drifts_that_are_told():
 
     for times in ([1 + 0.02 * i for i in range(20)], [1 + 0.001 * i for i in range(20)]):
         found = health(times)
-        assert found.drifts == any(flag.startswith("drifts") for flag in found.flags)
+        assert found.drifts == any(flag.code == "drifts" for flag in found.flags)

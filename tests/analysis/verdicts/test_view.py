@@ -209,7 +209,7 @@ def test_what_nobody_looked_at_is_said(make_verdicts, make_report):
     [
         ({"word": "INCONCLUSIVE"}, "? INCONCLUSIVE: no point is in both, so nothing was compared"),
         (
-            {"exploratory": "exploratory: rules changed after the data (margin 15 % -> 30 %)"},
+            {"exploratory": "margin 15 % -> 30 %"},
             "? INCONCLUSIVE: rules changed after the data (margin 15 % -> 30 %); no point is in",
         ),
     ],
@@ -224,8 +224,7 @@ def test_nothing_that_was_compared_is_no_pass(make_report, fields, found):
 
 
 def test_an_exploration_is_stamped_wherever_its_word_stands(make_verdicts, make_report):
-    stamp = "exploratory: rules changed after the data (margin 15 % -> 30 %)"
-    report = make_report(make_verdicts("p", exploratory=True), exploratory=stamp)
+    report = make_report(make_verdicts("p", exploratory=True), exploratory="margin 15 % -> 30 %")
     assert said(report).startswith("✓ PASS, exploratory: rules changed after the data")
     assert "prove nothing" in to_markdown(document_of(report))
 

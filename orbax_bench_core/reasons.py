@@ -1,0 +1,112 @@
+"""Reasons of verdicts: a code and its values, which `analysis.verdicts` puts into words."""
+
+from typing import Annotated, Any, Final, Literal
+
+import pydantic
+
+from orbax_bench_core.files import ResultModel
+
+ReasonCode = Literal[
+    # Not enough was measured yet.
+    "too_early",
+    "between_looks",
+    "too_few_blocks",
+    "no_block",
+    # Rare events keep a word back, or are one.
+    "stalls",
+    "failures",
+    "not_excluded",
+    # An operation may pay for the one before it.
+    "carry_over",
+    "job_open",
+    "in_turn",
+    "own_processes_follow",
+    # Something is missing.
+    "lacks",
+    "one_side_only",
+    "no_primary",
+    "unknown_primary",
+    "record_lost",
+    # Something failed, or cannot be.
+    "nothing_passed",
+    "always_failed",
+    "baseline_failed",
+    "repeat_failed",
+    "arm_impossible",
+    # Both sides are not alike.
+    "hosts_differ",
+    "other_surroundings",
+    "storage",
+    # Two runs that were measured apart.
+    "two_runs",
+    "past_unknown",
+    "operations_needed",
+    "captures_needed",
+    "summary_only",
+    # What a reader must know of the whole comparison.
+    "versions_differ",
+    "revisions",
+    "not_alone",
+    "took_turns",
+    "surroundings_unknown",
+    # A series is not what a statistic supposes.
+    "left_out",
+    "no_values",
+    "drifts",
+    "two_groups",
+    "outliers",
+    "slow_start",
+    # What was given is no data of a comparison.
+    "malformed",
+    "arms_unbalanced",
+    "unusable_value",
+    # A sentence of a file of an earlier version.
+    "told",
+]
+
+Value = int | float | str | tuple[int | str, ...]
+
+
+class Reason(ResultModel):
+    """One reason of a verdict.
+
+    Attributes:
+        code: What it is; scripts branch on it.
+        operation: The operation that it is about; left out where that is the one of the verdict,
+            or the whole point.
+        values: What belongs to it, by name: counts, shares, ratios, names, and as `said` what an
+            error or an earlier version has said in its own words.
+    """
+
+    code: ReasonCode
+    operation: str = pydantic.Field(default="", exclude_if=lambda found: not found)
+    values: dict[str, Value] = pydantic.Field(default={}, exclude_if=lambda found: not found)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, content: Any) -> Any:
+        """Reads what an earlier version has said in words."""
+        told = isinstance(content, str)
+        return {"code": "told", "values": {"said": content}} if told else content
+
+
+def _of_one(content: Any) -> Any:
+    """Reads a text of an earlier version; an empty one was no reason."""
+    if isinstance(content, str):
+        return (content,) if content else ()
+    return content
+
+
+Reasons = Annotated[tuple[Reason, ...], pydantic.BeforeValidator(_of_one)]
+NO_REASON: Final[Reasons] = ()
+
+
+def because(code: ReasonCode, operation: str = "", **values: Value | None) -> Reasons:
+    """Returns one reason; what is None is left out. Several are added up with `+`."""
+    known = {name: value for name, value in values.items() if value is not None}
+    return (Reason(code=code, operation=operation, values=known),)
+
+
+def of_operation(name: str, reasons: Reasons) -> Reasons:
+    """Returns the reasons of an operation as those of its point."""
+    return tuple(reason.model_copy(update={"operation": name}) for reason in reasons)
