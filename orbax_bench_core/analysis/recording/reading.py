@@ -28,7 +28,9 @@ _QUIET_S: Final = 35.0
 _QUIET_REMOTE_S: Final = 200.0
 _OWN_STEP: Final = ("begin", "end")
 """Lines whose step is that of the operation, not of the call in which it failed."""
-_BYTES: Final = ("worker/io/raw/gbytes", "worker/io/requested/gbytes")
+_WRITTEN: Final = "worker/io/raw/"
+"""In the names of events that tell what the counters of the process have counted meanwhile."""
+_BYTES: Final = (f"{_WRITTEN}gbytes", "worker/io/requested/gbytes")
 
 Fate = Literal["committed", "failed", "cancelled", "going on", "cut off", "unknown"]
 """State of an operation; one that never ended is cut off if its process is gone."""
@@ -75,14 +77,30 @@ class Part:
 
     @property
     def num_bytes(self) -> int | None:
-        """Bytes that this host wrote or read; None if no event says it."""
+        """Bytes that this host wrote or read, before compression where it wrote several items.
+
+        None if no event says it.
+        """
         found = (
-            int(sums[1] * 2**30)
+            round(sums[1] * 2**30)
             for end in _BYTES
-            for name, sums in self.events.items()
+            for name, sums in self.known_events.items()
             if name.endswith(end)
         )
         return next(found, None)
+
+    @property
+    def known_events(self) -> dict[str, EventSums]:
+        """The events that are of this operation alone.
+
+        Items of one save are written at the same time, so that the counters of the process hold
+        what the others wrote, too.
+        """
+        return {
+            name: sums
+            for name, sums in self.events.items()
+            if sums[0] == 1 or _WRITTEN not in name
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
