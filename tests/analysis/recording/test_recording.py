@@ -141,6 +141,29 @@ def test_a_host_is_slow_only_where_its_own_writes_are_clearly_so_in_most_saves(
         assert "2 s more in `background_ts_s`" in text
 
 
+@pytest.mark.parametrize(
+    ("late", "blocks", "expected"),
+    [
+        pytest.param(1.0, 1.0, ["slow host"], id="the others wait for it"),
+        pytest.param(1.0, 0.0, [], id="its clock is another"),
+        pytest.param(0.0, 1.0, [], id="the others take longer by themselves"),
+        pytest.param(0.02, 0.02, [], id="by less than a hundredth of the time"),
+    ],
+)
+def test_a_host_for_which_the_others_wait_is_named(tmp_path, late, blocks, expected):
+    for host in range(3):
+        job = Job(tmp_path, host=host, hosts=3).train()
+        job.t += late * (host == 1)
+        for _ in range(12):
+            job.save(call=0.2 + blocks * (host != 1)).train(10 + blocks * (host == 1))
+        job.write()
+    found = found_of(job)
+    assert kinds(found) == expected
+    if expected:
+        assert "host 1 (node-1) comes last to 12 of 12 saves" in found.findings[0].text
+        assert "for which the others wait 1 s each" in found.findings[0].text
+
+
 def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save(tmp_path):
     for begin in (NOON, NOON + 1000):
         for host in range(2):
