@@ -146,6 +146,29 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
     return _Reader(path, location.root, location.item or "").read()
 
 
+def read_items(path: str) -> StoredCheckpoint:
+    """Reads all items of a checkpoint as one tree, whose first keys are their names.
+
+    Raises:
+        UserError: The path names no checkpoint, or several.
+    """
+    root = absolute(path)
+    items = locating.trees_of(root) if locating.is_root(root) else []
+    if len(items) < 2:
+        return read_checkpoint(path)
+    read = {item: _Reader(path, root, item).read() for item in items}
+    return dataclasses.replace(
+        max(read.values(), key=lambda one: sum(array.num_bytes for array in one.arrays)),
+        item="",
+        arrays=tuple(_within(item, array) for item, one in read.items() for array in one.arrays),
+    )
+
+
+def _within(item: str, array: StoredArray) -> StoredArray:
+    keys = array.path if array.path is not None else (array.name,) if array.name else ()
+    return dataclasses.replace(array, name=f"{item}.{array.name}", path=(item, *keys))
+
+
 def random_keys(location: Location) -> frozenset[str]:
     """Returns the names of arrays that hold the data of random keys, by Orbax's own metadata."""
     reader = _Reader(str(location.folder), location.folder, "", folder=layout.ARRAY_METADATA)

@@ -76,8 +76,7 @@ def locate(path: str) -> Location:
     whole = is_root(directory)
     if not whole and (steps := [child for child in children if _is_checkpoint(child)]):
         raise UserError(_choice_of_steps(path, steps))
-    items = [child.name for child in children if is_item(child) and UNFINISHED not in child.name]
-    items = [name for name in items if name in named] or items
+    items = trees_of(directory)
     # One that is named and not there is found to be missing when the checkpoint is read.
     items = items or [n for n, handler in named.items() if writes_a_tree(handler)]
     if items:
@@ -104,6 +103,13 @@ def locate(path: str) -> Location:
         f"manifest.ocdbt, Zarr arrays or {SAFETENSORS} files; give the root of a checkpoint or the "
         "directory of one item"
     )
+
+
+def trees_of(root: AnyPath) -> list[str]:
+    """Returns the items of a checkpoint that hold trees; of those that it names, if it names any."""
+    named, folders = handlers(root), [child for child in sorted(root.iterdir()) if child.is_dir()]
+    items = [child.name for child in folders if is_item(child) and UNFINISHED not in child.name]
+    return [name for name in items if name in named] or items
 
 
 def handlers(root: AnyPath) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from orbax_bench_core import config, plan
 from orbax_bench_core.errors import UserError, command, did_you_mean
-from orbax_bench_core.inventory import read_checkpoint
+from orbax_bench_core.inventory import read_items
 from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.suite_files.schema import modeline
 
@@ -209,7 +209,7 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
 
 def _like(path: str) -> _Part:
     """Returns the tree of a checkpoint by its metadata, with made-up values of the same sizes."""
-    stored = read_checkpoint(path)
+    stored = read_items(path)
     tree, mesh = plan.tree_of_stored(stored), plan.saved_mesh(stored)
     spec: dict[str, Any] = {}
     leaves: list[tuple[tuple[str | int, ...], str]] = [(number, "int") for number in tree.numbers]
