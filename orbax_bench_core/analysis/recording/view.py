@@ -126,6 +126,8 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         waited = ""
         if found.waits is not None:
             waited = f", {pages.seconds(found.waits.total)} of it waiting for the previous save"
+        if found.explicit_s:
+            waited += f", and {pages.seconds(found.explicit_s)} in waits of its own"
         each, total = pages.seconds(found.calls.median), pages.seconds(found.calls.total)
         yield "training blocked", f"{each} each, {total} in all{waited}"
     if found.unsaid:

@@ -68,6 +68,7 @@ def test_every_number_is_told(tmp_path):
     assert kinds(found)[:2] == ["leak", "slow host"]
     assert found.is_going
     assert_tells(found, diagnosis_document)
+    assert ", and 500 ms in waits of its own" in terminal(diagnosis_document(found))
 
 
 def test_a_save_that_failed_is_told_with_its_step_and_when_the_job_was_told(job):
