@@ -69,7 +69,7 @@ def locate(path: str) -> Location:
     if is_part and (name in handlers(parent) or is_item(directory)):
         return Location(parent, name)
     named = handlers(directory)
-    if not named and is_item(directory):
+    if "" in named or (not named and is_item(directory)):
         return Location(directory)
     entries = sorted(directory.iterdir())
     children = [entry for entry in entries if entry.is_dir()]
@@ -78,10 +78,11 @@ def locate(path: str) -> Location:
         raise UserError(_choice_of_steps(path, steps))
     items = trees_of(directory)
     # One that is named and not there is found to be missing when the checkpoint is read.
-    items = items or [n for n, handler in named.items() if writes_a_tree(handler)]
+    trees = [name for name, handler in named.items() if writes_a_tree(handler)]
+    items, is_whole = items or trees, set(trees) <= set(items)
     if items:
         usual = [name for name in _USUAL if name in items]
-        if len(items) > 1 and not usual:
+        if len(items) > 1 and not usual and is_whole:
             example = str(directory / items[0])
             raise UserError(f"{path!r} holds the items {items}; give one, such as {example!r}")
         return Location(directory, (usual or items)[0])
@@ -113,7 +114,10 @@ def trees_of(root: AnyPath) -> list[str]:
 
 
 def handlers(root: AnyPath) -> dict[str, str]:
-    """Returns the items that a checkpoint names, each with the class that wrote it."""
+    """Returns the items that a checkpoint names, each with the class that wrote it.
+
+    The name of the one item of a class that wrote the root itself is empty.
+    """
     with contextlib.suppress(ValueError, OSError, AttributeError):
         return handlers_of(read_json(root / ROOT_FILE).get("item_handlers"))
     return {}
@@ -121,7 +125,8 @@ def handlers(root: AnyPath) -> dict[str, str]:
 
 def handlers_of(found: object) -> dict[str, str]:
     """Returns the items that an entry `item_handlers` names, each with the class that wrote it."""
-    if not isinstance(found, dict):  # the one class that wrote the root itself, or damage
+    found = {"": found} if isinstance(found, str) else found
+    if not isinstance(found, dict):
         return {}
     return {str(name): str(handler).rpartition(".")[2] for name, handler in found.items()}
 

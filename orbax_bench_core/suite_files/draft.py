@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Final, Literal
 
 from orbax_bench_core import config, plan
-from orbax_bench_core.errors import UserError, command, did_you_mean
+from orbax_bench_core.errors import UserError, command, did_you_mean, listed
 from orbax_bench_core.inventory import read_items
 from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.suite_files.schema import modeline
@@ -196,6 +196,8 @@ def _mesh_for(tree: plan.PlannedTree, devices: Devices) -> plan.PlanMesh | None:
 def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
     source = config.CheckpointConfig(path=path)
     tree = plan.tree_of_config(source, None)
+    if tree.problems:
+        raise UserError(f"no suite can load checkpoint {path!r}: {listed(tree.problems, 3)}")
     assert source.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
     lines = (
