@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from orbax_bench_core import config, plan
 from orbax_bench_core.errors import UserError, command, did_you_mean, listed
-from orbax_bench_core.inventory import read_items
+from orbax_bench_core.inventory import locate, read_items
 from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.suite_files.schema import modeline
 
@@ -71,7 +71,7 @@ def draft_suite(
     mesh: str | None = None,
     with_schema: bool = True,
 ) -> config.LoadedSuite:
-    """Drafts a suite, checked as any other.
+    """Drafts a suite, checked as any other. A model in the safetensors format is only loaded.
 
     Args:
         subject: What is saved and loaded: a model, a checkpoint, a preset or synthetic arrays.
@@ -90,6 +90,11 @@ def draft_suite(
         part = _of_model(subject.nnx, file, place, devices)
     elif subject.checkpoint is not None:
         part = _of_checkpoint(subject.checkpoint, place)
+        if part.benchmark and question == "compare":
+            raise UserError(
+                f"{subject.checkpoint} is in the safetensors format, of which only loads are "
+                "measured: give --for options"
+            )
     elif subject.like is not None:
         part = _like(subject.like)
     elif subject.preset is not None:
@@ -103,7 +108,7 @@ def draft_suite(
         *part.lines,
         *_mesh(part.mesh, devices),
         "",
-        *_BENCHMARK[question],
+        *(part.benchmark or _BENCHMARK[question]),
         *([f"  processes: {part.processes}"] if part.processes > 1 else []),
     ]
     return config.parse_suite("\n".join(lines) + "\n", file)
@@ -117,6 +122,7 @@ class _Part:
     lines: tuple[str, ...]
     mesh: plan.PlanMesh | None
     processes: int = 1
+    benchmark: tuple[str, ...] = ()  # instead of the usual one
 
 
 def _usual(devices: Devices) -> plan.PlanMesh:
@@ -200,6 +206,9 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
         raise UserError(f"no suite can load checkpoint {path!r}: {listed(tree.problems, 3)}")
     assert source.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
+    if locate(path).form == "safetensors":
+        lines = (f"# A model in the safetensors format: {arrays}. It is only read.",)
+        return _Part(tree.label, lines, mesh, benchmark=tuple(_load_of_model(source.path)))
     lines = (
         f"# An existing checkpoint: {arrays}. It is only read; every array is",
         "# spread over all devices, unless `sharding_config_path` says otherwise.",
@@ -207,6 +216,15 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
         f"  path: {_quoted(source.path)}",
     )
     return _Part(tree.label, lines, mesh)
+
+
+def _load_of_model(path: str) -> Iterator[str]:
+    yield "benchmarks:"
+    yield _with_comment("  - generator: safetensors_load", "Orbax loads this format, and saves none")
+    yield _with_comment("    options:", "`orbax-bench list safetensors_load` explains them")
+    yield f"      checkpoint_path: {_quoted(path)}"
+    yield "      # sharding_config_path: `orbax-bench sharding` writes one"
+    yield _with_comment("      safetensors_read_chunk_mb: [null, 1]", "a list is swept")
 
 
 def _like(path: str) -> _Part:
