@@ -107,7 +107,7 @@ def locate(path: str) -> Location:
 
 
 def trees_of(root: AnyPath) -> list[str]:
-    """Returns the items of a checkpoint that hold trees; of those that it names, if it names any."""
+    """Returns the items of a checkpoint that hold trees; if it names any, only of those."""
     named, folders = handlers(root), [child for child in sorted(root.iterdir()) if child.is_dir()]
     items = [child.name for child in folders if is_item(child) and UNFINISHED not in child.name]
     return [name for name in items if name in named] or items

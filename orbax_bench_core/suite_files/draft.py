@@ -220,7 +220,7 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
 
 def _load_of_model(path: str) -> Iterator[str]:
     yield "benchmarks:"
-    yield _with_comment("  - generator: safetensors_load", "Orbax loads this format, and saves none")
+    yield _with_comment("  - generator: safetensors_load", "Orbax only loads this format")
     yield _with_comment("    options:", "`orbax-bench list safetensors_load` explains them")
     yield f"      checkpoint_path: {_quoted(path)}"
     yield "      # sharding_config_path: `orbax-bench sharding` writes one"

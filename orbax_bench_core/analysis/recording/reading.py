@@ -97,9 +97,7 @@ class Part:
         what the others wrote, too.
         """
         return {
-            name: sums
-            for name, sums in self.events.items()
-            if sums[0] == 1 or _WRITTEN not in name
+            name: sums for name, sums in self.events.items() if sums[0] == 1 or _WRITTEN not in name
         }
 
 
