@@ -207,8 +207,8 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
     assert source.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
     if locate(path).form == "safetensors":
-        lines = (f"# A model in the safetensors format: {arrays}. It is only read.",)
-        return _Part(tree.label, lines, mesh, benchmark=tuple(_load_of_model(source.path)))
+        only = f"# A model in the safetensors format: {arrays}. It is only read."
+        return _Part(tree.label, (only,), mesh, benchmark=tuple(_load_of_model(source.path)))
     lines = (
         f"# An existing checkpoint: {arrays}. It is only read; every array is",
         "# spread over all devices, unless `sharding_config_path` says otherwise.",
@@ -251,7 +251,7 @@ def _like(path: str) -> _Part:
         "  spec:",
         *_tree_lines(spec, 4),
     )
-    return _Part("like my job", lines, mesh, 1 if mesh is None else mesh.num_hosts)
+    return _Part(f"like my job of {arrays}", lines, mesh, 1 if mesh is None else mesh.num_hosts)
 
 
 def _tree_lines(tree: Mapping[str, Any], indent: int) -> Iterator[str]:

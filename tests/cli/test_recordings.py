@@ -70,7 +70,9 @@ def test_a_suite_has_all_items_of_the_last_checkpoint_that_is_left(orbax_bench, 
     file = tmp_path / "job.yaml"
     done = orbax_bench("diagnose", job.write().folder, "--suite", file, "--as-run", tmp_path / "r")
     assert done.code == 0, done.err
-    spec = load_suite(file).suite.checkpoint_configs[0].spec
+    suite = load_suite(file).suite
+    assert suite.suite_name == "like my job of 3 arrays, 296 B: options"
+    spec = suite.checkpoint_configs[0].spec
     assert sorted(spec) == ["at", "model", "opt"]
     assert spec["opt"] == spec["model"]
     assert orbax_bench("report", tmp_path / "r").code == 0

@@ -71,8 +71,9 @@ def _failed(recording: Recording) -> Iterator[model.Finding]:
         later = f"in the background, and the job was told{after}"
         told = later if first.background else "in the call"
     of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
-    went_on = [one for one in recording.saves if one.first.t > first.first.t]
-    after = "; the job went on and saved again" if went_on else ""
+    later = [one for one in recording.saves if one.first.t > first.first.t]
+    after = "; the job went on" if later else ""
+    after += " and saved again" if any(one.is_whole for one in later) else ""
     yield model.Finding(
         kind="failed",
         text=f"{of}, {_steps(failed)}: {shortened(first.error) or 'nothing says why'}; it failed "
@@ -294,10 +295,13 @@ def _too_often(found: model.Diagnosis) -> Iterator[model.Finding]:
 
 
 def _steps(operations: Sequence[Operation]) -> str:
-    """Returns the steps of some saves: `step 40`, or `steps 40, 50, ...`."""
-    named = [str(one.step) if one.step is not None else one.path for one in operations]
+    """Returns the steps of some saves: `step 40`, or `steps 40, 50, ...`; else their paths."""
+    steps = [str(one.step) for one in operations if one.step is not None]
+    are_steps = len(steps) == len(operations)
+    named = steps if are_steps else [one.path for one in operations]
     more = ", ..." if len(named) > _NAMED else ""
-    return f"step{'s' if len(named) > 1 else ''} {', '.join(named[:_NAMED])}{more}"
+    which = f"step{'s' if len(named) > 1 else ''} " if are_steps else ""
+    return f"{which}{', '.join(named[:_NAMED])}{more}"
 
 
 def _call(operation: Operation) -> float:

@@ -91,6 +91,15 @@ def test_a_failure_that_the_job_was_never_told_says_so(job):
     assert "the job was never told" in found_of(job.write()).findings[0].text
 
 
+def test_saves_without_steps_are_named_by_their_paths_and_none_after_them_is_invented(job):
+    for place in ("/ck/a", "/ck/b"):
+        job.save(step=None, path=place, state="failed").train()
+        job.lines[-3]["step"] = None
+    (finding,) = found_of(job.write()).findings
+    assert finding.text.startswith("2 of 2 saves failed, /ck/a, /ck/b: ")
+    assert finding.text.endswith("; the job went on")
+
+
 def test_a_save_that_never_ended_is_cut_off_once_its_process_is_gone(job):
     job.saves_of(3).save(ends=False).write(close=False)
     assert kinds(found_of(job, now=job.t + 10)) == []
