@@ -273,6 +273,9 @@ class Tracker:
         resident = rss()
         made.rss = [resident] * 3 if resident else []
         known = {name: getattr(made, name) for name in _BEGUN}
+        thread = threading.current_thread()
+        if stack and thread is not threading.main_thread():
+            known["thread"] = thread.name
         self._add("begin", **known | {"path": plain(path), "overlaps": others})
         return made
 

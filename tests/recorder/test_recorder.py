@@ -153,7 +153,7 @@ def test_a_save_of_v1_whose_call_raises_has_failed(tmp_path, import_first):
 
 
 OF_STRANGERS = """
-import orbax_bench_core
+import threading, orbax_bench_core
 with orbax_bench_core.record({recording!r}):
     import jax, orbax.checkpoint as ocp
     tree = dict(a=jax.random.normal(jax.random.key(0), 2**18, "float32"))
@@ -170,6 +170,13 @@ with orbax_bench_core.record({recording!r}):
             checkpointer.save({checkpoints!r} + f"/{{number}}", tree)
         except OSError:
             pass
+    def aside():
+        with ocp.StandardCheckpointer() as own:
+            own.save({checkpoints!r} + "/aside", tree)
+            own.wait_until_finished()
+    thread = threading.Thread(target=aside, name="saver")
+    thread.start()
+    thread.join()
 """
 
 
@@ -178,7 +185,9 @@ def test_two_items_a_save_that_an_earlier_failure_refuses_and_two_steps_far_apar
     places = {"recording": str(tmp_path / "rec"), "checkpoints": str(tmp_path / "ck")}
     run_python(OF_STRANGERS.format(**places))
     found = read_recording(str(tmp_path / "rec"))
-    assert [save.fate for save in found.saves] == ["committed", "committed", "failed", "failed"]
+    fates = ["committed", "committed", "failed", "failed", "committed"]
+    assert [save.fate for save in found.saves] == fates
+    assert [save.thread for save in found.saves] == ["", "", "", "", "saver"]
     assert [save.first.num_bytes for save in found.saves[:2]] == [2**21, 2**21]
     assert not found.lives[0].steps  # 10 steps lie between two saves, none of which was heard
 

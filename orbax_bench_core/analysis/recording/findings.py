@@ -71,9 +71,9 @@ def _failed(recording: Recording) -> Iterator[model.Finding]:
         later = f"in the background, and the job was told{after}"
         told = later if first.background else "in the call"
     of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
-    later = [one for one in recording.saves if one.first.t > first.first.t]
-    after = "; the job went on" if later else ""
-    after += " and saved again" if any(one.is_whole for one in later) else ""
+    others = [one for one in recording.saves if one.first.t > first.first.t]
+    after = "; the job went on" if others else ""
+    after += " and saved again" if any(one.is_whole for one in others) else ""
     yield model.Finding(
         kind="failed",
         text=f"{of}, {_steps(failed)}: {shortened(first.error) or 'nothing says why'}; it failed "

@@ -111,6 +111,7 @@ class Operation:
     path: str
     background: bool
     parts: dict[int, Part]  # by host
+    thread: str = ""  # that called it, if another than the main one
     overlaps: bool  # whether others were open, so that counters of the process hold both
     error: str = ""  # why it failed
     told_s: float | None = None  # seconds after which the job was told; None if never
@@ -308,6 +309,7 @@ def _operations(
             path=path,
             background=said[0].background and not raised,
             parts={host: _part(host, found, is_going) for host, found in by_host.items()},
+            thread=said[0].thread,
             overlaps=any(line.overlaps for line in said),
             error=f"{failed[0].error}: {failed[0].message}" if failed and failed[0].error else "",
             told_s=told[0] - failed[0].t if told and failed else None,

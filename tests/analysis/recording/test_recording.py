@@ -91,6 +91,17 @@ def test_a_failure_that_the_job_was_never_told_says_so(job):
     assert "the job was never told" in found_of(job.write()).findings[0].text
 
 
+def test_saves_of_another_thread_block_that_and_not_training(job):
+    job.saves_of(3)
+    for line in job.lines:
+        if line["line"] == "begin":
+            line["thread"] = "saver"
+    printed = terminal(diagnosis_document(found_of(job.write())))
+    assert "NO TROUBLE: saves block the thread saver for 600 ms of" in printed
+    assert "saver blocked" in printed
+    assert "training blocked" not in printed
+
+
 def test_saves_without_steps_are_named_by_their_paths_and_none_after_them_is_invented(job):
     for place in ("/ck/a", "/ck/b"):
         job.save(step=None, path=place, state="failed").train()
