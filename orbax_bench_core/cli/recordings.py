@@ -93,14 +93,14 @@ def diagnose(
     job = read_job(recording)
     found = diagnosis_of(job, mtbf_s=None if mtbf is None else seconds_of(mtbf, "--mtbf"))
     if suite is not None:
-        write_atomically(place(suite), suite_like(found, suite).text.encode())
+        write_atomically(place(suite), suite_like(job, suite).text.encode())
         found = found.model_copy(update={"suite": suite})
     if as_run is not None:
         from orbax_bench_core.publishing import publish
         from orbax_bench_core.records import RunDirectory
 
         directory = RunDirectory(as_run)
-        write_run(job, suite_like(found), directory)
+        write_run(job, suite_like(job), directory)
         publish(directory)
     document = diagnosis_document(found)
     terminal.write_page(document, html)

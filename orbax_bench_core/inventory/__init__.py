@@ -3,6 +3,7 @@
 from orbax_bench_core.inventory.checkpoint import StoredCheckpoint as StoredCheckpoint
 from orbax_bench_core.inventory.checkpoint import random_keys as random_keys
 from orbax_bench_core.inventory.checkpoint import read_checkpoint as read_checkpoint
+from orbax_bench_core.inventory.checkpoint import read_items as read_items
 from orbax_bench_core.inventory.checkpoint import read_saved_trees as read_saved_trees
 from orbax_bench_core.inventory.inventory import FileCount as FileCount
 from orbax_bench_core.inventory.inventory import Inventory as Inventory

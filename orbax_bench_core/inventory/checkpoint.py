@@ -9,7 +9,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -146,6 +146,29 @@ def read_checkpoint(path: str) -> StoredCheckpoint:
     return _Reader(path, location.root, location.item or "").read()
 
 
+def read_items(path: str) -> StoredCheckpoint:
+    """Reads all items of a checkpoint as one tree, whose first keys are their names.
+
+    Raises:
+        UserError: The path names no checkpoint, or several.
+    """
+    root = absolute(path)
+    items = locating.trees_of(root) if locating.is_root(root) else []
+    if len(items) < 2:
+        return read_checkpoint(path)
+    read = {item: _Reader(path, root, item).read() for item in items}
+    return dataclasses.replace(
+        max(read.values(), key=lambda one: sum(array.num_bytes for array in one.arrays)),
+        item="",
+        arrays=tuple(_within(item, array) for item, one in read.items() for array in one.arrays),
+    )
+
+
+def _within(item: str, array: StoredArray) -> StoredArray:
+    keys = array.path if array.path is not None else (array.name,) if array.name else ()
+    return dataclasses.replace(array, name=f"{item}.{array.name}", path=(item, *keys))
+
+
 def random_keys(location: Location) -> frozenset[str]:
     """Returns the names of arrays that hold the data of random keys, by Orbax's own metadata."""
     reader = _Reader(str(location.folder), location.folder, "", folder=layout.ARRAY_METADATA)
@@ -205,13 +228,20 @@ class _Reader:
         is_tree = not handler or locating.writes_a_tree(handler) or self._has(locating.TREE)
         in_msgpack = locating.holds_msgpack(self._folder / locating.MSGPACK_TREE)
         tree = self._json(self._folder / locating.TREE, needed=is_tree and not in_msgpack) or {}
+        if not all(map(_leaf, _entries(tree))):
+            name = self._below(locating.TREE)
+            self._problems.append(f"{name} is damaged: its tree_metadata does not describe a tree")
         is_committed, commit = self._commit(root)
         described = self.array_metadata()
         ocdbt, arrays = False, tuple[StoredArray, ...]()
         if in_msgpack:
             self._note_msgpack(tree)
         if not is_tree:
-            self._unloadable.append(f"its item {self._item!r} ({handler}) holds no tree of arrays")
+            self._unloadable.append(
+                f"its item {self._item!r} ({handler}) holds no tree of arrays"
+                if self._item
+                else f"it was written by {handler}, which saves no tree of arrays"
+            )
         elif not in_msgpack or self._has("manifest.ocdbt") or _stored(tree):
             ocdbt, keys = self._keys(tree)
             arrays = self._arrays(tree, keys, described)
@@ -285,7 +315,8 @@ class _Reader:
             if named and name not in named:
                 self._notes.append(f"{locating.ROOT_FILE} does not name {name}: not looked at")
                 continue
-            if not locating.is_item(self._root / name):
+            is_tree = locating.writes_a_tree(named.get(name, ""))
+            if not is_tree and not locating.is_item(self._root / name):
                 what = f" ({named[name]})" if name in named else ""
                 self._notes.append(f"its item {name}{what} holds no tree, and is not looked at")
                 continue
@@ -526,17 +557,27 @@ def _leaves(
 
     Orbax skips nodes that are empty, and those whose values are in a file of msgpack.
     """
-    entries = tree.get("tree_metadata")
-    for entry in entries.values() if isinstance(entries, dict) else ():
-        try:
-            keys = [(key["key"], key["key_type"]) for key in entry["key_metadata"]]
-            value = str(entry["value_metadata"]["value_type"])
-        except (KeyError, TypeError):
-            continue
-        path = tuple(int(key) if kind == 1 else str(key) for key, kind in keys)
+    for leaf in filter(None, map(_leaf, _entries(tree))):
+        path, value, is_skipped = leaf
         kind = value if value in ("scalar", "string") else "empty" if value in _EMPTY else "array"
-        if bool(entry["value_metadata"].get("skip_deserialize")) == skipped:
+        if is_skipped == skipped:
             yield path, ".".join(map(str, path)), kind
+
+
+def _entries(tree: Mapping[str, Any]) -> Iterable[Any]:
+    entries = tree.get("tree_metadata")
+    return entries.values() if isinstance(entries, dict) else ()
+
+
+def _leaf(entry: Any) -> tuple[tuple[str | int, ...], str, bool] | None:
+    """Returns path, type and whether Orbax skips it, of an entry; None if it describes no leaf."""
+    try:
+        keys = [(key["key"], key["key_type"]) for key in entry["key_metadata"]]
+        value = entry["value_metadata"]
+        path = tuple(int(key) if kind == 1 else str(key) for key, kind in keys)
+        return path, str(value["value_type"]), bool(value.get("skip_deserialize"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _chunks(keys: Mapping[str, Chunk], names: set[str]) -> dict[str, list[Chunk]]:

@@ -69,20 +69,20 @@ def locate(path: str) -> Location:
     if is_part and (name in handlers(parent) or is_item(directory)):
         return Location(parent, name)
     named = handlers(directory)
-    if not named and is_item(directory):
+    if "" in named or (not named and is_item(directory)):
         return Location(directory)
     entries = sorted(directory.iterdir())
     children = [entry for entry in entries if entry.is_dir()]
     whole = is_root(directory)
     if not whole and (steps := [child for child in children if _is_checkpoint(child)]):
         raise UserError(_choice_of_steps(path, steps))
-    items = [child.name for child in children if is_item(child) and UNFINISHED not in child.name]
-    items = [name for name in items if name in named] or items
+    items = trees_of(directory)
     # One that is named and not there is found to be missing when the checkpoint is read.
-    items = items or [n for n, handler in named.items() if writes_a_tree(handler)]
+    trees = [name for name, handler in named.items() if writes_a_tree(handler)]
+    items, is_whole = items or trees, set(trees) <= set(items)
     if items:
         usual = [name for name in _USUAL if name in items]
-        if len(items) > 1 and not usual:
+        if len(items) > 1 and not usual and is_whole:
             example = str(directory / items[0])
             raise UserError(f"{path!r} holds the items {items}; give one, such as {example!r}")
         return Location(directory, (usual or items)[0])
@@ -106,8 +106,18 @@ def locate(path: str) -> Location:
     )
 
 
+def trees_of(root: AnyPath) -> list[str]:
+    """Returns the items of a checkpoint that hold trees; if it names any, only of those."""
+    named, folders = handlers(root), [child for child in sorted(root.iterdir()) if child.is_dir()]
+    items = [child.name for child in folders if is_item(child) and UNFINISHED not in child.name]
+    return [name for name in items if name in named] or items
+
+
 def handlers(root: AnyPath) -> dict[str, str]:
-    """Returns the items that a checkpoint names, each with the class that wrote it."""
+    """Returns the items that a checkpoint names, each with the class that wrote it.
+
+    The name of the one item of a class that wrote the root itself is empty.
+    """
     with contextlib.suppress(ValueError, OSError, AttributeError):
         return handlers_of(read_json(root / ROOT_FILE).get("item_handlers"))
     return {}
@@ -115,7 +125,8 @@ def handlers(root: AnyPath) -> dict[str, str]:
 
 def handlers_of(found: object) -> dict[str, str]:
     """Returns the items that an entry `item_handlers` names, each with the class that wrote it."""
-    if not isinstance(found, dict):  # the one class that wrote the root itself, or damage
+    found = {"": found} if isinstance(found, str) else found
+    if not isinstance(found, dict):
         return {}
     return {str(name): str(handler).rpartition(".")[2] for name, handler in found.items()}
 

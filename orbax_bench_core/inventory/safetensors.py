@@ -143,16 +143,17 @@ def _listing(index: AnyPath, problems: list[str]) -> dict[str, str] | None:
     """Returns the file of each array by an index; None if it cannot be read, which is noted."""
     try:
         content = read_json(index)
-        listing = content["weight_map"]
-        if not listing or not all(isinstance(file, str) for file in listing.values()):
-            raise ValueError("its weight_map names no files")
+        listing = content.get("weight_map") if isinstance(content, dict) else None
+        if not isinstance(listing, dict) or not listing:
+            raise ValueError("it has no weight_map, which names the file of each array")
+        if wrong := sorted(name for name, file in listing.items() if not isinstance(file, str)):
+            raise ValueError(f"its weight_map names no file for {listed(wrong, _LISTED)}")
         if outside := sorted(file for file in set(listing.values()) if "/" in file):
             raise ValueError(f"it names {listed(outside, _LISTED)}, outside of its directory")
-    except (ValueError, OSError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        problems.append(f"{index.name} is damaged: {reason}")
+    except (ValueError, OSError) as error:
+        problems.append(f"{index.name} is damaged: {error}")
         return None
-    return {str(name): file for name, file in listing.items()}
+    return listing
 
 
 def _read_header(file: AnyPath, size: int) -> list[ModelArray]:

@@ -186,8 +186,8 @@ class Tracker:
             if going is not None:
                 self._end(going, "failed")
                 earlier = going.id
-        if earlier is None and operation is not None:
-            self._end(operation, "failed")
+        if operation is not None and operation.id != earlier:
+            self._end(operation, "failed")  # also one that an earlier failure has refused
         named = earlier or (None if operation is None else operation.id)
         said = {"id": named, "what": frame.what, "step": frame.step, **_said(error)}
         if earlier is None:
@@ -273,6 +273,9 @@ class Tracker:
         resident = rss()
         made.rss = [resident] * 3 if resident else []
         known = {name: getattr(made, name) for name in _BEGUN}
+        thread = threading.current_thread()
+        if stack and thread is not threading.main_thread():
+            known["thread"] = thread.name
         self._add("begin", **known | {"path": plain(path), "overlaps": others})
         return made
 

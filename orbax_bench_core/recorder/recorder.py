@@ -170,7 +170,7 @@ class Recorder:
         elif number == last and since:
             return
         self._last = (number, now)
-        if since:
+        if since and number == last + 1:  # of several steps none is known
             self._steps.append((last, since, now - since))
 
     # The thread that writes.

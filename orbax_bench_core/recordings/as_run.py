@@ -88,7 +88,7 @@ def _samples(save: Operation, part: Part) -> Iterator[Sample]:
     if part.rss:
         yield Sample("save", 0, RSS.name, part.rss[0] / 2**20, RSS.unit)
     seen = set()
-    for event, (_, value, last, _) in part.events.items():
+    for event, (_, value, last, _) in part.known_events.items():
         kind = "duration" if event.endswith(("_secs", "_sec", "duration")) else "scalar"
         metric = event_metric(kind, event)  # type: ignore[arg-type]
         if metric is not None and metric.name not in seen:

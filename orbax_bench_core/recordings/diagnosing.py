@@ -9,11 +9,14 @@ from typing import Final
 from orbax_bench_core.analysis import recording
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.files import place
 from orbax_bench_core.plan.goodput import job_of, plan_goodput
 from orbax_bench_core.suite_files import Devices, Subject, draft_suite
 
 ASSUMED_MTBF_S: Final = 24 * 3600.0
 """Seconds between two failures of a job of which none was recorded."""
+_MOST_TRIED: Final = 100
+"""Checkpoints of a job that are looked for."""
 
 
 def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> recording.Diagnosis:
@@ -26,16 +29,26 @@ def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> reco
     return recording.diagnosis_of(found, lambda diagnosis: _interval(found, diagnosis, mtbf_s))
 
 
-def suite_like(diagnosis: recording.Diagnosis, file: str = "job.yaml") -> LoadedSuite:
+def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
     """Drafts a suite that saves the tree of the job's last checkpoint, with made-up values.
+
+    Jobs remove old checkpoints, and with `best_fn` new ones, so it is the last that is left.
 
     Raises:
         UserError: No checkpoint is left to be read.
     """
-    if not diagnosis.checkpoint:
-        raise UserError(f"no save of {diagnosis.place} was committed: nothing tells what it saves")
+    saved = [one.path for one in job.saves[::-1] if one.is_whole and one.fate == "committed"]
+    if not saved:
+        raise UserError(f"no save of {job.place} was committed: nothing tells what it saves")
+    left = (path for path in saved[:_MOST_TRIED] if place(path).exists())
+    like = next(left, None)
+    if like is None:
+        raise UserError(
+            f"{job.place}: none of the job's last checkpoints is left, such as {saved[0]!r}: a "
+            "suite, and a run, have its arrays from its metadata; copy one back to its place"
+        )
     devices = Devices(count=1, simulated=True)
-    subject = Subject(like=diagnosis.checkpoint)
+    subject = Subject(like=like)
     return draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
 
 

@@ -161,7 +161,7 @@ def locate(path: str) -> Location:
     if location.form == "safetensors":
         raise StateError(
             f"path {path!r} is not an Orbax checkpoint: it holds safetensors files, which the "
-            "benchmark safetensors_load loads"
+            "benchmark safetensors_load loads, as its option checkpoint_path"
         )
     # Without metadata of the root, v1 finds no item in it, but reads the item as a checkpoint.
     return location if (location.root / ROOT_FILE).exists() else Location(location.folder)

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Any, Final, Literal
 
 from orbax_bench_core import config, plan
-from orbax_bench_core.errors import UserError, command, did_you_mean
-from orbax_bench_core.inventory import read_checkpoint
+from orbax_bench_core.errors import UserError, command, did_you_mean, listed
+from orbax_bench_core.inventory import locate, read_items
 from orbax_bench_core.pages import num_bytes
 from orbax_bench_core.suite_files.schema import modeline
 
@@ -71,7 +71,7 @@ def draft_suite(
     mesh: str | None = None,
     with_schema: bool = True,
 ) -> config.LoadedSuite:
-    """Drafts a suite, checked as any other.
+    """Drafts a suite, checked as any other. A model in the safetensors format is only loaded.
 
     Args:
         subject: What is saved and loaded: a model, a checkpoint, a preset or synthetic arrays.
@@ -90,6 +90,11 @@ def draft_suite(
         part = _of_model(subject.nnx, file, place, devices)
     elif subject.checkpoint is not None:
         part = _of_checkpoint(subject.checkpoint, place)
+        if part.benchmark and question == "compare":
+            raise UserError(
+                f"{subject.checkpoint} is in the safetensors format, of which only loads are "
+                "measured: give --for options"
+            )
     elif subject.like is not None:
         part = _like(subject.like)
     elif subject.preset is not None:
@@ -103,7 +108,7 @@ def draft_suite(
         *part.lines,
         *_mesh(part.mesh, devices),
         "",
-        *_BENCHMARK[question],
+        *(part.benchmark or _BENCHMARK[question]),
         *([f"  processes: {part.processes}"] if part.processes > 1 else []),
     ]
     return config.parse_suite("\n".join(lines) + "\n", file)
@@ -117,6 +122,7 @@ class _Part:
     lines: tuple[str, ...]
     mesh: plan.PlanMesh | None
     processes: int = 1
+    benchmark: tuple[str, ...] = ()  # instead of the usual one
 
 
 def _usual(devices: Devices) -> plan.PlanMesh:
@@ -196,8 +202,13 @@ def _mesh_for(tree: plan.PlannedTree, devices: Devices) -> plan.PlanMesh | None:
 def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
     source = config.CheckpointConfig(path=path)
     tree = plan.tree_of_config(source, None)
+    if tree.problems:
+        raise UserError(f"no suite can load checkpoint {path!r}: {listed(tree.problems, 3)}")
     assert source.path is not None
     arrays = f"{len(tree.arrays)} arrays, {num_bytes(tree.num_bytes)}"
+    if locate(path).form == "safetensors":
+        only = f"# A model in the safetensors format: {arrays}. It is only read."
+        return _Part(tree.label, (only,), mesh, benchmark=tuple(_load_of_model(source.path)))
     lines = (
         f"# An existing checkpoint: {arrays}. It is only read; every array is",
         "# spread over all devices, unless `sharding_config_path` says otherwise.",
@@ -207,9 +218,18 @@ def _of_checkpoint(path: str, mesh: plan.PlanMesh | None) -> _Part:
     return _Part(tree.label, lines, mesh)
 
 
+def _load_of_model(path: str) -> Iterator[str]:
+    yield "benchmarks:"
+    yield _with_comment("  - generator: safetensors_load", "Orbax only loads this format")
+    yield _with_comment("    options:", "`orbax-bench list safetensors_load` explains them")
+    yield f"      checkpoint_path: {_quoted(path)}"
+    yield "      # sharding_config_path: `orbax-bench sharding` writes one"
+    yield _with_comment("      safetensors_read_chunk_mb: [null, 1]", "a list is swept")
+
+
 def _like(path: str) -> _Part:
     """Returns the tree of a checkpoint by its metadata, with made-up values of the same sizes."""
-    stored = read_checkpoint(path)
+    stored = read_items(path)
     tree, mesh = plan.tree_of_stored(stored), plan.saved_mesh(stored)
     spec: dict[str, Any] = {}
     leaves: list[tuple[tuple[str | int, ...], str]] = [(number, "int") for number in tree.numbers]
@@ -231,7 +251,7 @@ def _like(path: str) -> _Part:
         "  spec:",
         *_tree_lines(spec, 4),
     )
-    return _Part("like my job", lines, mesh, 1 if mesh is None else mesh.num_hosts)
+    return _Part(f"like my job of {arrays}", lines, mesh, 1 if mesh is None else mesh.num_hosts)
 
 
 def _tree_lines(tree: Mapping[str, Any], indent: int) -> Iterator[str]:

@@ -141,6 +141,8 @@ def made(tmp_path_factory):
     step(folder / "two", items=tree, train_state=other)
     step(folder / "chosen", params=tree, opt=other)
     step(folder / "json", items=tree, config=v0.args.JsonSave({"a": 1}))
+    step(folder / "three", a=tree, b=tree, c=other)
+    v0.Checkpointer(v0.JsonCheckpointHandler()).save(folder / "root json" / "1", {"a": 1})
     step(folder / "only json", config=v0.args.JsonSave({"a": 1}))
     ocp.save(folder / "v1" / "1", {"w": jnp.asarray(W)})
     return folder
@@ -159,6 +161,14 @@ def change(name, edit):
     return apply
 
 
+def empty(name):
+    def apply(path):
+        shutil.rmtree(path / name)
+        (path / name).mkdir()
+
+    return apply
+
+
 def newer(text):
     return json.dumps(json.loads(text) | {"version": 99, "of_later": {}})
 
@@ -168,6 +178,7 @@ WHOLE = [
     ("two", lambda path: shutil.copytree(path / "items", path / "spare"), "does not name spare"),
     ("json", lambda path: None, "its item config (JsonCheckpointHandler) holds no tree"),
     ("only json", lambda path: None, "its item 'config' (JsonCheckpointHandler) holds no tree"),
+    ("root json", lambda path: None, "was written by JsonCheckpointHandler, which saves no tree"),
     ("v1", lambda path: (path / "state/_sharding").unlink(), "no mesh is known"),
     ("v1", change("state/_METADATA", newer), "committed"),
     ("v1", lambda path: (path.parent / "2.orbax-checkpoint-tmp-3").mkdir(), "which last changed"),
@@ -188,6 +199,15 @@ DAMAGED = [
     ("two", lambda p: shutil.rmtree(p / "train_state"), "train_state is missing, which"),
     ("json", lambda p: shutil.rmtree(p / "config"), "config is missing, which"),
     ("chosen", lambda p: shutil.rmtree(p / "opt"), "opt is missing, which"),
+    ("three", lambda p: shutil.rmtree(p / "c"), "c is missing, which"),
+    ("three", empty("c"), "c: _METADATA is missing"),
+    ("two", empty("train_state"), "train_state: _METADATA is missing"),
+    ("two", empty("items"), "items: _METADATA is missing"),
+    (
+        "v1",
+        change("state/_METADATA", lambda text: text.replace('"value_metadata"', '"x"')),
+        "state/_METADATA is damaged: its tree_metadata does not describe",
+    ),
     ("v1", lambda p: (p / "state/_METADATA").write_text(""), "state/_METADATA is damaged"),
     ("v1", change("state/_METADATA", lambda text: text[:40]), "state/_METADATA is damaged"),
     ("v1", lambda p: (p / "_CHECKPOINT_METADATA").write_text(""), "_CHECKPOINT_METADATA is dam"),
@@ -204,6 +224,8 @@ def test_a_damage_ends_every_command(made, said, tmp_path, name, damage, line):
     wrong = [text for text in out.splitlines() if text.startswith(("✗ NOT WHOLE: ", "- "))]
     assert any(line in text for text in wrong)
     code, _, err = said("sharding", path, "--mesh", "fsdp=4")
+    assert (code, line in err) == (2, True)
+    code, _, err = said("init", "--checkpoint", path, "--output", tmp_path / "suite.yaml")
     assert (code, line in err) == (2, True)
     code, out, err = said("plan", path, "--mesh", "fsdp=4")
     assert code in (1, 2)  # what will fail, or nothing is left to plan

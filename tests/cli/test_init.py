@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 import yaml
+from safetensors.numpy import save_file
 
 from orbax_bench_core.cli import machine
 from orbax_bench_core.config import load_suite
@@ -99,6 +101,17 @@ def test_the_first_point_is_the_defaults_of_orbax_and_says_so(init):
     assert {name: options[name] for name in own} == own
     assert options["use_zarr3"] == ocp.Context().array.saving.use_zarr3
     assert "The first point is Orbax's own defaults" in Path("suite.yaml").read_text()
+
+
+def test_a_model_in_the_safetensors_format_is_loaded_by_the_benchmark_for_it(init, tmp_path):
+    (tmp_path / "model").mkdir()
+    save_file({"w": np.ones((4, 2), np.float32)}, tmp_path / "model" / "model.safetensors")
+    init("--checkpoint", "model")
+    points = expand(check()).points
+    assert {point.benchmark for point in points} == {"safetensors_load"}
+    assert {point.options["checkpoint_path"] for point in points} == {str(tmp_path / "model")}
+    done = init("--checkpoint", "model", "--for", "compare", "--force")
+    assert (done.code, "give --for options" in done.err) == (2, True)
 
 
 def test_a_mesh_has_all_accelerators(init, devices):

@@ -1,7 +1,10 @@
 """A recording of a training job, given to commands that read runs."""
 
+import numpy as np
+import orbax.checkpoint as ocp
 import pytest
 
+from orbax_bench_core.config import load_suite
 from tests.support.recordings import Job
 
 
@@ -53,3 +56,23 @@ def test_diagnose_names_an_interval_that_costs_much_of_a_long_job(
     said = " ".join(done.out.split())
     assert ("SAVES TOO OFTEN: saves every 11 s and failures cost 9." in said) == named
     assert ("What helps: save every " in said) == named
+
+
+def test_a_suite_has_all_items_of_the_last_checkpoint_that_is_left(orbax_bench, tmp_path):
+    kept, tree = tmp_path / "ck" / "100", {"w": np.ones((8, 4), np.float32), "step": 3}
+    items = {"opt": ocp.args.StandardSave(tree), "model": ocp.args.PyTreeSave(tree)}
+    items |= {"at": ocp.args.ArraySave(np.arange(5)), "meta": ocp.args.JsonSave({"at": 1})}
+    with ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as checkpointer:
+        checkpointer.save(kept, ocp.args.Composite(**items))
+    job = Job(tmp_path).train()
+    for path in (kept, kept, tmp_path / "ck" / "300"):
+        job.save(path=str(path)).train()
+    file = tmp_path / "job.yaml"
+    done = orbax_bench("diagnose", job.write().folder, "--suite", file, "--as-run", tmp_path / "r")
+    assert done.code == 0, done.err
+    suite = load_suite(file).suite
+    assert suite.suite_name == "like my job of 3 arrays, 296 B: options"
+    spec = suite.checkpoint_configs[0].spec
+    assert sorted(spec) == ["at", "model", "opt"]
+    assert spec["opt"] == spec["model"]
+    assert orbax_bench("report", tmp_path / "r").code == 0

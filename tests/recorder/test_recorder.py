@@ -152,6 +152,46 @@ def test_a_save_of_v1_whose_call_raises_has_failed(tmp_path, import_first):
     assert "it failed in the call" in said
 
 
+OF_STRANGERS = """
+import threading, orbax_bench_core
+with orbax_bench_core.record({recording!r}):
+    import jax, orbax.checkpoint as ocp
+    tree = dict(a=jax.random.normal(jax.random.key(0), 2**18, "float32"))
+    two = ocp.args.Composite(model=ocp.args.StandardSave(tree), ema=ocp.args.StandardSave(tree))
+    with ocp.CheckpointManager({checkpoints!r} + "/of_items") as manager:
+        for step in (10, 20):
+            manager.save(step, args=two)
+    def fails():
+        raise OSError("no room")
+    options = ocp.options.AsyncOptions(post_finalization_callback=fails)
+    checkpointer = ocp.AsyncCheckpointer(ocp.StandardCheckpointHandler(), async_options=options)
+    for number in range(2):
+        try:
+            checkpointer.save({checkpoints!r} + f"/{{number}}", tree)
+        except OSError:
+            pass
+    def aside():
+        with ocp.StandardCheckpointer() as own:
+            own.save({checkpoints!r} + "/aside", tree)
+            own.wait_until_finished()
+    thread = threading.Thread(target=aside, name="saver")
+    thread.start()
+    thread.join()
+"""
+
+
+@pytest.mark.slow
+def test_two_items_a_save_that_an_earlier_failure_refuses_and_two_steps_far_apart(tmp_path):
+    places = {"recording": str(tmp_path / "rec"), "checkpoints": str(tmp_path / "ck")}
+    run_python(OF_STRANGERS.format(**places))
+    found = read_recording(str(tmp_path / "rec"))
+    fates = ["committed", "committed", "failed", "failed", "committed"]
+    assert [save.fate for save in found.saves] == fates
+    assert [save.thread for save in found.saves] == ["", "", "", "", "saver"]
+    assert [save.first.num_bytes for save in found.saves[:2]] == [2**21, 2**21]
+    assert not found.lives[0].steps  # 10 steps lie between two saves, none of which was heard
+
+
 @pytest.mark.slow
 def test_a_fork_of_a_job_leaves_nothing(tmp_path):
     child = (

@@ -7,7 +7,7 @@ import pytest
 from orbax_bench_core.analysis.recording import read_recording
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.publishing import publish
-from orbax_bench_core.recordings import diagnose, suite_like, write_run
+from orbax_bench_core.recordings import suite_like, write_run
 from orbax_bench_core.records import Run, RunDirectory
 from tests.support.recordings import TS, Job
 
@@ -29,7 +29,7 @@ def recorded(tmp_path):
 
 def test_saves_are_repeats_with_their_times_and_events(tmp_path, recorded):
     directory = RunDirectory(str(tmp_path / "run"))
-    write_run(recorded, suite_like(diagnose(recorded)), directory)
+    write_run(recorded, suite_like(recorded), directory)
     publish(directory)
     run = Run(directory)
     (series,) = run.series()
@@ -47,10 +47,10 @@ def test_saves_are_repeats_with_their_times_and_events(tmp_path, recorded):
     for name in ("report.html", "samples.parquet", "tensorboard", "lineage.json"):
         assert (tmp_path / "run" / name).exists(), name
     with pytest.raises(UserError, match="holds a run already"):
-        write_run(recorded, suite_like(diagnose(recorded)), directory)
+        write_run(recorded, suite_like(recorded), directory)
 
 
 def test_a_job_whose_checkpoint_is_gone_has_no_suite(tmp_path):
     job = Job(tmp_path).train().saves_of(3).write()
     with pytest.raises(UserError, match="/ck/300"):
-        suite_like(diagnose(read_recording(str(job.folder))))
+        suite_like(read_recording(str(job.folder)))

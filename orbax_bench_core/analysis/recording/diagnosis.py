@@ -42,6 +42,7 @@ def diagnosis_of(
         failed=sum(one.fate == "failed" for one in saves),
         cut_off=sum(one.fate == "cut off" for one in saves),
         unknown=sum(one.fate == "unknown" for one in saves),
+        thread=saves[0].thread if saves and all(one.thread for one in saves) else "",
         calls=figures.times_of(part.call_s or 0.0 for part in parts),
         waits=figures.times_of(part.waited_s for part in parts if part.waited_s > 1e-3),
         background=figures.times_of(

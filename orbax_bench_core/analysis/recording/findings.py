@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Final
 
 from orbax_bench_core import pages
@@ -43,6 +43,7 @@ def findings_of(recording: Recording, found: model.Diagnosis) -> tuple[model.Fin
         _stalled(recording),
         _leaking(found),
         _slow_host(recording, found),
+        _late_host(recording, found),
         _waiting(recording, found),
         _slower_steps(found),
         _too_often(found),
@@ -70,8 +71,9 @@ def _failed(recording: Recording) -> Iterator[model.Finding]:
         later = f"in the background, and the job was told{after}"
         told = later if first.background else "in the call"
     of = f"{len(failed)} of {pages.count(len(recording.saves), 'save')} failed"
-    went_on = [one for one in recording.saves if one.first.t > first.first.t]
-    after = "; the job went on and saved again" if went_on else ""
+    others = [one for one in recording.saves if one.first.t > first.first.t]
+    after = "; the job went on" if others else ""
+    after += " and saved again" if any(one.is_whole for one in others) else ""
     yield model.Finding(
         kind="failed",
         text=f"{of}, {_steps(failed)}: {shortened(first.error) or 'nothing says why'}; it failed "
@@ -151,34 +153,86 @@ def _slow_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.F
         for one in whole
         if len(own := {h: p.own_s for h, p in one.parts.items() if p.own_s is not None}) > 1
     ]
-    slowest = Counter(host for own in rows if (host := _slowest(own)) is not None)
-    if not slowest:
+    host, times, is_chance = _outstanding(map(_slowest, rows), rows)
+    if host is None or is_chance:
         return
-    hosts = max(map(len, rows))
-    [(host, times)] = slowest.most_common(1)
-    chance = hosts * sum(
-        math.comb(len(rows), k) * (1 / hosts) ** k * (1 - 1 / hosts) ** (len(rows) - k)
-        for k in range(times, len(rows) + 1)
-    )
     pairs = [
         (own[host][0], statistics.median(most for each, (_, most) in own.items() if each != host))
         for own in rows
         if host in own
     ]
     whole_s, others_s = map(sum, zip(*pairs, strict=True))
-    is_clear = chance < _CHANCE and whole_s > _SLOWER * others_s
-    if not is_clear or whole_s - others_s < _MATTERS * found.seconds:
+    if whole_s < _SLOWER * others_s or whole_s - others_s < _MATTERS * found.seconds:
         return
     mine, others = (pages.seconds(statistics.median(side)) for side in zip(*pairs, strict=True))
-    node = recording.lives[-1].hosts[host].node if host in recording.lives[-1].hosts else "gone"
-    named = f"host {host} ({node})" if node else f"host {host}"
     yield model.Finding(
         kind="slow host",
-        text=f"{named} is slowest in {times} of {len(rows)} saves: it writes for {mine}, the "
-        f"others for {others}{_excess_phase(whole, host)}",
+        text=f"{_named(recording, host)} is slowest in {times} of {len(rows)} saves: it writes "
+        f"for {mine}, the others for {others}{_excess_phase(whole, host)}",
         advice="each save ends with its slowest host: compare its disk, network and neighbours "
         "with those of another one",
     )
+
+
+def _late_host(recording: Recording, found: model.Diagnosis) -> Iterator[model.Finding]:
+    """Names a host that begins its saves later than the others, who wait for it in theirs.
+
+    Clocks of hosts differ, and a call may be longer for other reasons: only what both the begins
+    and the lengths of the calls tell is a wait.
+    """
+    rows = [
+        one.parts
+        for one in recording.saves
+        if one.is_whole
+        and len(one.parts) > 1
+        and all(part.call_s is not None for part in one.parts.values())
+    ]
+    last = (max(row.values(), key=lambda part: part.t).host for row in rows)
+    host, times, is_chance = _outstanding(last, rows)
+    if host is None or is_chance:
+        return
+    own_s, waits = 0.0, []
+    for row in (row for row in rows if host in row):
+        mine, others = row[host], [part for each, part in row.items() if each != host]
+        own_s += mine.blocked_s
+        waits.append(
+            statistics.median(
+                max(0.0, min(mine.t - each.t, each.blocked_s - mine.blocked_s)) for each in others
+            )
+        )
+    if sum(waits) < max((_SLOWER - 1) * own_s, _MATTERS * found.seconds):
+        return
+    yield model.Finding(
+        kind="slow host",
+        text=f"{_named(recording, host)} comes last to {times} of {len(rows)} saves, for which the "
+        f"others wait {pages.seconds(statistics.median(waits))} each",
+        advice="all hosts save together: look at what this one does between its last step and "
+        "the save, and at its input and neighbours",
+    )
+
+
+def _outstanding(
+    hosts: Iterable[int | None], rows: Sequence[Sized]
+) -> tuple[int | None, int, bool]:
+    """Returns the most frequent host, how often it comes, and whether equal hosts do that, too.
+
+    The chance is that of a binomial tail, times the number of hosts (Bonferroni).
+    """
+    counted = Counter(host for host in hosts if host is not None)
+    if not counted:
+        return None, 0, True
+    [(host, times)] = counted.most_common(1)
+    number, saves = max(map(len, rows)), len(rows)
+    chance = number * sum(
+        math.comb(saves, k) * (1 / number) ** k * (1 - 1 / number) ** (saves - k)
+        for k in range(times, saves + 1)
+    )
+    return host, times, chance >= _CHANCE
+
+
+def _named(recording: Recording, host: int) -> str:
+    node = recording.lives[-1].hosts[host].node if host in recording.lives[-1].hosts else "gone"
+    return f"host {host} ({node})" if node else f"host {host}"
 
 
 def _slowest(own: dict[int, tuple[float, float]]) -> int | None:
@@ -241,10 +295,13 @@ def _too_often(found: model.Diagnosis) -> Iterator[model.Finding]:
 
 
 def _steps(operations: Sequence[Operation]) -> str:
-    """Returns the steps of some saves: `step 40`, or `steps 40, 50, ...`."""
-    named = [str(one.step) if one.step is not None else one.path for one in operations]
+    """Returns the steps of some saves: `step 40`, or `steps 40, 50, ...`; else their paths."""
+    steps = [str(one.step) for one in operations if one.step is not None]
+    are_steps = len(steps) == len(operations)
+    named = steps if are_steps else [one.path for one in operations]
     more = ", ..." if len(named) > _NAMED else ""
-    return f"step{'s' if len(named) > 1 else ''} {', '.join(named[:_NAMED])}{more}"
+    which = f"step{'s' if len(named) > 1 else ''} " if are_steps else ""
+    return f"{which}{', '.join(named[:_NAMED])}{more}"
 
 
 def _call(operation: Operation) -> float:

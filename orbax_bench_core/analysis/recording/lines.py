@@ -38,6 +38,7 @@ class Line(pydantic.BaseModel):
     path: str = ""
     background: bool = False
     overlaps: list[int] = []
+    thread: str = ""
     state: Literal["committed", "failed", "cancelled", "open", "unknown"] = "open"
     call_s: Seconds | None = None
     waited_s: Seconds = 0.0

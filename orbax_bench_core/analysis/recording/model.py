@@ -114,6 +114,7 @@ class Diagnosis(ResultModel):
     failed: int
     cut_off: int  # saves that never ended
     unknown: int = 0  # saves of which a log does not say whether they ended in a checkpoint
+    thread: str = ""  # that saves, if another than the main one; calls block it, and not training
     calls: Times | None  # time that training waited for each save
     waits: Times | None  # of that for the save before, where it waited at all
     background: Times | None

@@ -28,7 +28,9 @@ _QUIET_S: Final = 35.0
 _QUIET_REMOTE_S: Final = 200.0
 _OWN_STEP: Final = ("begin", "end")
 """Lines whose step is that of the operation, not of the call in which it failed."""
-_BYTES: Final = ("worker/io/raw/gbytes", "worker/io/requested/gbytes")
+_WRITTEN: Final = "worker/io/raw/"
+"""In the names of events that tell what the counters of the process have counted meanwhile."""
+_BYTES: Final = (f"{_WRITTEN}gbytes", "worker/io/requested/gbytes")
 
 Fate = Literal["committed", "failed", "cancelled", "going on", "cut off", "unknown"]
 """State of an operation; one that never ended is cut off if its process is gone."""
@@ -75,14 +77,28 @@ class Part:
 
     @property
     def num_bytes(self) -> int | None:
-        """Bytes that this host wrote or read; None if no event says it."""
+        """Bytes that this host wrote or read, before compression where it wrote several items.
+
+        None if no event says it.
+        """
         found = (
-            int(sums[1] * 2**30)
+            round(sums[1] * 2**30)
             for end in _BYTES
-            for name, sums in self.events.items()
+            for name, sums in self.known_events.items()
             if name.endswith(end)
         )
         return next(found, None)
+
+    @property
+    def known_events(self) -> dict[str, EventSums]:
+        """The events that are of this operation alone.
+
+        Items of one save are written at the same time, so that the counters of the process hold
+        what the others wrote, too.
+        """
+        return {
+            name: sums for name, sums in self.events.items() if sums[0] == 1 or _WRITTEN not in name
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +111,7 @@ class Operation:
     path: str
     background: bool
     parts: dict[int, Part]  # by host
+    thread: str = ""  # that called it, if another than the main one
     overlaps: bool  # whether others were open, so that counters of the process hold both
     error: str = ""  # why it failed
     told_s: float | None = None  # seconds after which the job was told; None if never
@@ -292,6 +309,7 @@ def _operations(
             path=path,
             background=said[0].background and not raised,
             parts={host: _part(host, found, is_going) for host, found in by_host.items()},
+            thread=said[0].thread,
             overlaps=any(line.overlaps for line in said),
             error=f"{failed[0].error}: {failed[0].message}" if failed and failed[0].error else "",
             told_s=told[0] - failed[0].t if told and failed else None,

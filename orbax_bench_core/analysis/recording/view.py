@@ -45,7 +45,8 @@ def headline(found: model.Diagnosis) -> pages.Callout:
         return pages.Callout("NOTHING TO SAY", going, "unsure")
     cost = f"saves block {pages.seconds(found.calls.median)} each"
     if found.seconds:
-        cost = f"saves block {of_the_time(found, found.blocked_s)}"
+        whom = f"the thread {pages.code(found.thread)} for " if found.thread else ""
+        cost = f"saves block {whom}{of_the_time(found, found.blocked_s)}"
     saves = f"{pages.count(found.committed, 'save')} committed, none failed"
     if found.unknown:
         saves = f"{pages.count(found.unknown, 'save')}, committed or not"
@@ -126,8 +127,10 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         waited = ""
         if found.waits is not None:
             waited = f", {pages.seconds(found.waits.total)} of it waiting for the previous save"
+        if found.explicit_s:
+            waited += f", and {pages.seconds(found.explicit_s)} in waits of its own"
         each, total = pages.seconds(found.calls.median), pages.seconds(found.calls.total)
-        yield "training blocked", f"{each} each, {total} in all{waited}"
+        yield f"{found.thread or 'training'} blocked", f"{each} each, {total} in all{waited}"
     if found.unsaid:
         yield "unknown", f"the log does not say {listed(found.unsaid)}"
     if found.background is not None:
@@ -154,7 +157,7 @@ def _steps(steps: model.StepFigures) -> str:
 
 def _times(found: model.Diagnosis) -> Iterator[pages.Element]:
     kinds = {
-        "training blocked by saves": found.calls,
+        f"{found.thread or 'training'} blocked by saves": found.calls,
         "of that waiting for the previous save": found.waits,
         "in the background": found.background,
         "loads": found.loads,

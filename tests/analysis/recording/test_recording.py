@@ -68,6 +68,7 @@ def test_every_number_is_told(tmp_path):
     assert kinds(found)[:2] == ["leak", "slow host"]
     assert found.is_going
     assert_tells(found, diagnosis_document)
+    assert ", and 500 ms in waits of its own" in terminal(diagnosis_document(found))
 
 
 def test_a_save_that_failed_is_told_with_its_step_and_when_the_job_was_told(job):
@@ -88,6 +89,26 @@ def test_a_failure_that_the_job_was_never_told_says_so(job):
         {"line": "failed", "where": "background", "t": job.t, "id": 1, "what": "save", "error": "E"}
     )
     assert "the job was never told" in found_of(job.write()).findings[0].text
+
+
+def test_saves_of_another_thread_block_that_and_not_training(job):
+    job.saves_of(3)
+    for line in job.lines:
+        if line["line"] == "begin":
+            line["thread"] = "saver"
+    printed = terminal(diagnosis_document(found_of(job.write())))
+    assert "NO TROUBLE: saves block the thread saver for 600 ms of" in printed
+    assert "saver blocked" in printed
+    assert "training blocked" not in printed
+
+
+def test_saves_without_steps_are_named_by_their_paths_and_none_after_them_is_invented(job):
+    for place in ("/ck/a", "/ck/b"):
+        job.save(step=None, path=place, state="failed").train()
+        job.lines[-3]["step"] = None
+    (finding,) = found_of(job.write()).findings
+    assert finding.text.startswith("2 of 2 saves failed, /ck/a, /ck/b: ")
+    assert finding.text.endswith("; the job went on")
 
 
 def test_a_save_that_never_ended_is_cut_off_once_its_process_is_gone(job):
@@ -139,6 +160,29 @@ def test_a_host_is_slow_only_where_its_own_writes_are_clearly_so_in_most_saves(
         text = found.findings[0].text
         assert "host 1 (node-1) is slowest in 12 of 12 saves" in text
         assert "2 s more in `background_ts_s`" in text
+
+
+@pytest.mark.parametrize(
+    ("late", "blocks", "expected"),
+    [
+        pytest.param(1.0, 1.0, ["slow host"], id="the others wait for it"),
+        pytest.param(1.0, 0.0, [], id="its clock is another"),
+        pytest.param(0.0, 1.0, [], id="the others take longer by themselves"),
+        pytest.param(0.02, 0.02, [], id="by less than a hundredth of the time"),
+    ],
+)
+def test_a_host_for_which_the_others_wait_is_named(tmp_path, late, blocks, expected):
+    for host in range(3):
+        job = Job(tmp_path, host=host, hosts=3).train()
+        job.t += late * (host == 1)
+        for _ in range(12):
+            job.save(call=0.2 + blocks * (host != 1)).train(10 + blocks * (host == 1))
+        job.write()
+    found = found_of(job)
+    assert kinds(found) == expected
+    if expected:
+        assert "host 1 (node-1) comes last to 12 of 12 saves" in found.findings[0].text
+        assert "for which the others wait 1 s each" in found.findings[0].text
 
 
 def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save(tmp_path):
