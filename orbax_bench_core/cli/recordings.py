@@ -38,12 +38,12 @@ def record(
     Exit codes: those of the job; 2 it cannot be started.
     """
     from orbax_bench_core.errors import UserError
-    from orbax_bench_core.recorder import launch
+    from orbax_bench_core.recorder import CannotLaunch, launch
 
     try:
         launch(output_directory, command, openmetrics)
-    except OSError as error:
-        raise UserError(f"{command[0]!r} cannot be started: {error.strerror}") from None
+    except CannotLaunch as error:
+        raise UserError(str(error)) from None
 
 
 def diagnose(

@@ -6,6 +6,7 @@ here reaches the job.
 """
 
 from orbax_bench_core.recorder.hooks import time_waits as time_waits
+from orbax_bench_core.recorder.launcher import CannotLaunch as CannotLaunch
 from orbax_bench_core.recorder.launcher import launch as launch
 from orbax_bench_core.recorder.launcher import run_launcher as run_launcher
 from orbax_bench_core.recorder.lines import FORMAT as FORMAT

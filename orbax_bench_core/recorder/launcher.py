@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
@@ -32,17 +33,48 @@ def environment(
     return {**before, DIRECTORY: place, "PYTHONPATH": os.pathsep.join(path), **given}
 
 
+class CannotLaunch(Exception):
+    """A program cannot be started, or not so that it is recorded; the message says why."""
+
+
 def launch(directory: str, command: Sequence[str], openmetrics: str | None = None) -> NoReturn:
     """Replaces this process by a program.
 
     Raises:
-        OSError: It cannot be started.
+        CannotLaunch: It cannot be started, or is a Python that would record nothing.
     """
+    if option := _isolating(command):
+        raise CannotLaunch(
+            f"{command[0]!r} with {option} reads no variable of the environment, so that nothing "
+            "would be recorded: leave -I and -E out, or call orbax_bench_core.record in the program"
+        )
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execvpe(  # noqa: S606 - the job takes the place of this process
-        command[0], list(command), environment(directory, openmetrics, os.environ)
-    )
+    try:
+        os.execvpe(  # noqa: S606 - the job takes the place of this process
+            command[0], list(command), environment(directory, openmetrics, os.environ)
+        )
+    except OSError as error:
+        raise CannotLaunch(f"{command[0]!r} cannot be started: {error.strerror}") from None
+
+
+def _isolating(command: Sequence[str]) -> str:
+    """Returns the option with which a Python reads no environment; empty without one."""
+    if not os.path.basename(command[0]).startswith("python"):
+        return ""
+    words = iter(command[1:])
+    for word in words:
+        # Letters up to one that takes an argument, which is the rest of the word or the next one.
+        letters = re.match(r"-([^-cmWX]*)([cmWX]?)(.*)", word)
+        if letters is None or word == "-":
+            break
+        if {"E", "I"} & set(letters[1]):
+            return word
+        if letters[2] in ("c", "m"):
+            break
+        if letters[2] and not letters[3]:
+            next(words, None)
+    return ""
 
 
 def run_launcher(arguments: Sequence[str]) -> None:
@@ -57,5 +89,5 @@ def run_launcher(arguments: Sequence[str]) -> None:
         parser.error("give the command that trains after --")
     try:
         launch(given.output_directory, command, given.openmetrics)
-    except OSError as error:
-        parser.error(f"{command[0]!r} cannot be started: {error.strerror}")
+    except CannotLaunch as error:
+        parser.error(str(error))

@@ -1,10 +1,13 @@
 """A recording of a training job, given to commands that read runs."""
 
+import sys
+
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 
 from orbax_bench_core.config import load_suite
+from tests.support.processes import run_cli
 from tests.support.recordings import Job
 
 
@@ -32,6 +35,20 @@ def test_a_command_that_reads_runs_names_the_one_that_reads_a_recording(
     assert "`orbax-bench diagnose recording --as-run RUN`" in outcome.err
     assert outcome.err.count("\n") == 1
     assert sorted((tmp_path / "recording").rglob("*")) == before
+
+
+@pytest.mark.parametrize("options", [["-I"], ["-uE"], ["-X", "dev", "-I"], ["-Wd", "-s", "-I"]])
+def test_a_python_that_would_record_nothing_is_refused(orbax_bench, tmp_path, options):
+    command = ["python3.11", *options, "train.py"]
+    outcome = orbax_bench("record", "-o", tmp_path, "--", *command)
+    assert outcome.code == 2
+    assert f"'python3.11' with {options[-1]} reads no variable of the environment" in outcome.err
+
+
+def test_a_program_that_has_such_an_option_itself_is_started(tmp_path):
+    for words in (["-u", "-c", "print('-E')", "-I"], ["-mplatform", "-E"], ["-V", "-c", "-I"]):
+        done = run_cli("record", "-o", tmp_path, "--", sys.executable, *words)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_diagnose_reads_it(orbax_bench, tmp_path):
