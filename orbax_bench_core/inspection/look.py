@@ -296,7 +296,8 @@ def _advice(
 
 
 def _on_compression(stored: StoredCheckpoint) -> Iterator[str]:
-    whole = [a for a in stored.arrays if a.zarr and a.zarr.compressor and not a.num_missing]
+    compressed = [a for a in stored.arrays if a.zarr and a.zarr.compressor]
+    whole = [a for a in compressed if not (a.num_missing or a.is_scalar)]
     values = sum(array.num_bytes for array in whole)
     kept = sum(array.stored_bytes for array in whole)
     if values and kept / values > _NO_GAIN:

@@ -15,6 +15,7 @@ _UNREAD: Final = "No value was read: only a load finds a flipped bit in one."
 def inspection_document(found: Inspection) -> pages.Document:
     """Returns an inspection for people."""
     stored, wrong = found.stored, (*found.problems, *found.stored.unloadable)
+    has_arrays = not all(array.is_scalar for array in stored.arrays)
     sound = pages.Code(
         command("init", "--checkpoint", stored.path), "A suite that measures how long it loads."
     )
@@ -27,7 +28,7 @@ def inspection_document(found: Inspection) -> pages.Document:
             pages.Text(items=(*_facts(found), *_loads(found), _UNREAD)),
             pages.Section("Advice", (pages.Text(items=found.advice),)),
         ),
-        following=None if wrong else sound,
+        following=sound if has_arrays and not wrong else None,
         details=(
             pages.Details("Files", (_files(found),)),
             pages.Details("Arrays", _arrays(found)),

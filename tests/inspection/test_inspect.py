@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import orbax.checkpoint as ocp
 import pytest
 
 from orbax_bench_core.errors import UserError
@@ -94,6 +95,15 @@ def test_a_whole_checkpoint_is_told_first(saved):
     page = assert_told(document)
     assert "commit_success.txt" in page
     assert "params.w" in page
+
+
+def test_numbers_alone_are_whole_and_nothing_is_advised(tmp_path):
+    with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(tmp_path / "numbers", {"step": 1, "rate": 0.5})
+    document = inspection_document(inspect_checkpoint(str(tmp_path / "numbers")))
+    assert document.headline.said.startswith("✓ WHOLE: nothing is missing of 0 arrays")
+    assert document.following is None  # `init` describes arrays, and refuses a tree without any
+    assert "compression" not in assert_told(document)
 
 
 def test_unfinished_saves_beside_it_are_named(copied):
