@@ -135,29 +135,29 @@ class SuiteRun:
         output, _ = process.communicate(timeout=120)
         return process.returncode, output
 
+    def host_files(self, name: str) -> dict[Path, dict]:
+        """Every record of a measured repeat in files of a name, by its path."""
+        paths = sorted(self.directory.glob(f"records/*/repeat_*/{name}.json"))
+        return {path: json.loads(path.read_text()) for path in paths}
+
     def records(self) -> dict[str, dict]:
         """Every record of a measured repeat, by `<act or point id>/repeat_<r>`."""
-        found = {}
-        for path in sorted(self.directory.glob("records/*/repeat_*/host_0.json")):
-            record = json.loads(path.read_text())
-            act = record["point"]["options"].get("act", record["point_id"])
-            found[f"{act}/{path.parent.name}"] = record
-        return found
-
-    def host_records(self, repeat: int, act: str | None = None) -> dict[int, dict]:
-        """Records of one repeat by host; of the point with this `act` where there are several."""
-        paths = self.directory.glob(f"records/*/repeat_{repeat}/host_*.json")
-        records = [json.loads(path.read_text()) for path in paths]
         return {
-            record["host"]: record
-            for record in records
-            if act is None or record["point"]["options"]["act"] == act
+            f"{one['point']['options'].get('act', one['point_id'])}/{path.parent.name}": one
+            for path, one in self.host_files("host_0").items()
+        }
+
+    def host_records(self, repeat: int, act: str) -> dict[int, dict]:
+        """Records of one repeat of the point with this `act`, by host."""
+        return {
+            one["host"]: one
+            for path, one in self.host_files("host_*").items()
+            if (path.parent.name, one["point"]["options"]["act"]) == (f"repeat_{repeat}", act)
         }
 
     def statuses(self) -> list[str]:
         """Status of every measured repeat, sorted."""
-        paths = self.directory.glob("records/*/repeat_*/host_0.json")
-        return sorted(json.loads(path.read_text())["status"] for path in paths)
+        return sorted(one["status"] for one in self.host_files("host_0").values())
 
     def record_bytes(self) -> dict[str, bytes]:
         return record_bytes(self.directory)
