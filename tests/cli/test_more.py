@@ -1,7 +1,6 @@
 """`--more`: an INCONCLUSIVE comparison goes on in its directory, with what is measured."""
 
 import collections
-import functools
 import json
 import os
 import signal
@@ -9,9 +8,8 @@ import signal
 import pytest
 import yaml
 
-from orbax_bench_core import execute
 from orbax_bench_core.records import RunDirectory
-from tests.support.fake_worker import MODULE
+from tests.support.fake_cli import fake_workers
 from tests.support.processes import FAKE_CLI, start_cli, wait_until
 from tests.support.scripted import NAME
 
@@ -62,10 +60,9 @@ class Case:
 
 
 @pytest.fixture
-def case(tmp_path, monkeypatch, orbax_bench):
-    fake = execute.LocalHost(module=MODULE)
-    monkeypatch.setattr(execute, "RunSettings", functools.partial(execute.RunSettings, host=fake))
-    return Case(tmp_path, orbax_bench)
+def case(tmp_path, orbax_bench):
+    with fake_workers():
+        yield Case(tmp_path, orbax_bench)
 
 
 def test_it_goes_on_look_by_look_to_a_verdict_and_keeps_what_is_measured(case):

@@ -13,6 +13,7 @@ from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
 from orbax_bench_core.worker import Ready
+from tests.support.fake_cli import fake_bench
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, plain_environment, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
@@ -130,8 +131,13 @@ class SuiteRun:
             **how,
         )
 
-    def run(self, *flags: str, cli: str = REAL_CLI, **how: Any) -> tuple[int, str]:
-        process = self.start(*flags, cli=cli, **how)
+    def run_by_fakes(self, *flags: str) -> tuple[int, str]:
+        flags = ("-o", self.directory, "--no-lock", "--no-limits", *flags)
+        done = fake_bench("run", self.suite_file, *flags)
+        return done.code, done.out + done.err
+
+    def run(self, *flags: str, **how: Any) -> tuple[int, str]:
+        process = self.start(*flags, **how)
         output, _ = process.communicate(timeout=120)
         return process.returncode, output
 
