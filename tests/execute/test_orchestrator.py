@@ -86,11 +86,11 @@ def test_defect_25_what_was_measured_before_a_failure_is_kept(orchestrate, act):
 
 def test_a_hanging_repeat_is_stopped_after_its_timeout(orchestrate):
     run = orchestrate("hang", "behave")
-    run.run(timeout_s=10)  # of which a worker on a busy machine takes some to start
+    run.run(timeout_s=5)  # of which a worker on a busy machine takes some to start
     record = run.record("hang")
     assert record.error.type == "Timeout"
     assert "fake_worker.py" in record.error.traceback  # where it stood
-    assert "timeout_s = 10" in record.error.message
+    assert "timeout_s = 5" in record.error.message
     assert run.record("behave").status == "passed"
 
 
