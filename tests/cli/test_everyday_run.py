@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def run(orbax_bench, tmp_path):
     """Runs points that fake workers follow; `options` is the script."""
+
     def start(options, *more, repeats=2, command="run"):
         suite = {
             "suite_name": "everyday",

@@ -47,8 +47,18 @@ def test_a_worker_starts_before_what_shows_results_is_imported(tmp_path):
         "benchmarks: [{generator: save_restore, options: {}}]\n"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    words = ("run", str(suite), "-o", str(tmp_path / "out"), *ALONE)
     done = subprocess.run(
-        [sys.executable, "-c", FIRST_WORKER, "run", str(suite), "-o", str(tmp_path / "out"), *ALONE],
+        [
+            sys.executable,
+            "-c",
+            FIRST_WORKER,
+            "run",
+            str(suite),
+            "-o",
+            str(tmp_path / "out"),
+            *ALONE,
+        ],
         capture_output=True,
         text=True,
         check=True,

@@ -1,8 +1,9 @@
 """Running points in this process with fake workers, and suites as a user does with real ones."""
 
 import json
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
 from orbax_bench_core.worker import Ready
-from tests.support.fake_cli import fake_bench
+from tests.golden.support import Outcome, orbax_bench
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, plain_environment, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
@@ -131,15 +132,23 @@ class SuiteRun:
             **how,
         )
 
-    def run_by_fakes(self, *flags: str) -> tuple[int, str]:
-        flags = ("-o", self.directory, "--no-lock", "--no-limits", *flags)
-        done = fake_bench("run", self.suite_file, *flags)
+    def run(
+        self, *flags: str, inside: Sequence[str] = (), bench: Callable[..., Outcome] = orbax_bench
+    ) -> tuple[int, str]:
+        """Runs the suite in this process; in one of its own where words come before the command."""
+        if inside:
+            process = self.start(*flags, inside=inside)
+            output, _ = process.communicate(timeout=120)
+            return process.returncode, output
+        environment = plain_environment(PYTHONPATH=str(HERE), COLUMNS="200")
+        with pytest.MonkeyPatch.context() as patch:
+            for name in os.environ.keys() - environment.keys():
+                patch.delenv(name)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            places = (self.suite_file, "-o", self.directory)
+            done = bench("run", *places, "--no-lock", "--no-limits", *flags)
         return done.code, done.out + done.err
-
-    def run(self, *flags: str, **how: Any) -> tuple[int, str]:
-        process = self.start(*flags, **how)
-        output, _ = process.communicate(timeout=120)
-        return process.returncode, output
 
     def host_files(self, name: str) -> dict[Path, dict]:
         """Every record of a measured repeat in files of a name, by its path."""

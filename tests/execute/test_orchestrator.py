@@ -4,6 +4,7 @@ import pytest
 
 from orbax_bench_core.execute import CannotRecord
 from tests.support.control_groups import little_memory
+from tests.support.fake_cli import fake_bench
 from tests.support.scripted import NAME as SCRIPTED
 
 pytestmark = pytest.mark.slow
@@ -193,7 +194,7 @@ def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):
         "  - {mesh_axes: [x], ici_parallelism: {x: 4}}\n"
     )
     run = suite_run(text.replace("misbehaving.Misbehaving", SCRIPTED))
-    code, output = run.run_by_fakes("--devices", "2")
+    code, output = run.run("--devices", "2", bench=fake_bench)
     assert code == 0
     assert run.statuses() == ["passed", "skipped"]
     assert "skipped" in output

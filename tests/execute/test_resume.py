@@ -6,6 +6,8 @@ import signal
 import psutil
 import pytest
 
+from tests.golden.support import orbax_bench
+from tests.support.fake_cli import fake_bench
 from tests.support.processes import FAKE_CLI, REAL_CLI, wait_until
 
 pytestmark = pytest.mark.slow
@@ -60,7 +62,7 @@ def worker_of(process):
 
 
 def complete_and_identical(run, before, cli=REAL_CLI):
-    code, output = run.run_by_fakes() if cli == FAKE_CLI else run.run()
+    code, output = run.run(bench=fake_bench if cli == FAKE_CLI else orbax_bench)
     after = run.record_bytes()
     assert code == 0, output
     assert finished(run) == planned(run)

@@ -41,7 +41,7 @@ def place(tmp_path, make_separate_run, wheel, webhook):
     """A folder after a quarter: nights, a registry with three captures, and an installation.
 
     Returns what runs a command there. Packages that ours needs are those of the tests; `pip` takes
-    ours from the folder of the wheel that was just built. What was installed before is the checkout.
+    ours from the wheel that was just built. What was installed before is the checkout.
     """
     folder = tmp_path / "place"
     folder.mkdir()
