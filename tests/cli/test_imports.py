@@ -49,16 +49,7 @@ def test_a_worker_starts_before_what_shows_results_is_imported(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     words = ("run", str(suite), "-o", str(tmp_path / "out"), *ALONE)
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            FIRST_WORKER,
-            "run",
-            str(suite),
-            "-o",
-            str(tmp_path / "out"),
-            *ALONE,
-        ],
+        [sys.executable, "-c", FIRST_WORKER, *words],
         capture_output=True,
         text=True,
         check=True,
