@@ -125,7 +125,6 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default
 
 
-@functools.cache
 def _annotations(options_class: type[BenchmarkOptions]) -> dict[str, Any]:
     if options_class.from_dict.__func__ is not BenchmarkOptions.from_dict.__func__:  # type: ignore[attr-defined]
         return {}  # the class builds its own values from whatever it accepts
