@@ -35,7 +35,7 @@ LISTED = [
     (1, DEEP, {"z": 2, "x": 2, "y": 2}, {"use_zarr3": False}),
     (1, {"w": array((1021, 512))}, {"data": 8}, {}),
     (1, {"w": array((1021, 511))}, {"data": 8}, {}),
-    (1, MODEL, {"data": 2, "fsdp": 2, "tensor": 2}, {"chunk_byte_size": 8192}),
+    (1, MODEL, {"data": 1, "fsdp": 4, "tensor": 2}, {"chunk_byte_size": 8192}),
     (4, PLAIN, {"x": 2, "y": 4}, {}),
     (4, PLAIN, {"data": 8, "x": 1, "y": 1}, BARE),
     (4, DEEP, {"z": 4, "x": 2, "y": 1}, {"use_ocdbt": False, "use_zarr3": False}),
