@@ -49,7 +49,7 @@ Command = Literal["run", "ab"]
 _SAVES: Final = 20
 _TURNS: Final = 40
 _PROGRAM: Final = (
-    "import json; from perf import run_cost; print(json.dumps(run_cost.save_in_turn({})))"
+    "import json; from perf import run_cost; print(json.dumps(run_cost.save_in_turn({}, {})))"
 )
 _WARMUPS: Final = 1
 _ENVIRONMENT: Final = {**FROM_SOURCE, "JAX_ENABLE_X64": "true"}
@@ -73,7 +73,7 @@ def figures(
     for mib in sizes if unsynced else ():
         found += _figures(setting, mib, "run", loop="a bare loop without sync")
     for mib in sizes:
-        command = [sys.executable, "-c", _PROGRAM.format(mib)]
+        command = [sys.executable, "-c", _PROGRAM.format(mib, _TURNS)]
         taken = setting.pairs(f"{mib} MiB: turns in a worker", functools.partial(printed, command))
         found.append(
             taken.figure(
@@ -144,12 +144,13 @@ def _suite(mib: int, command: Command) -> dict[str, Any]:
 
 
 def _of_loop(mib: int, *flags: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "perf.run_cost", "--loop", str(mib), *flags]
+    loop = ("--loop", str(mib), "--saves", str(_SAVES))
+    command = [sys.executable, "-m", "perf.run_cost", *loop, *flags]
     found: dict[str, float] = printed(command, {**_ENVIRONMENT, **allocator_settings("reused")})
     return found
 
 
-def save_again_and_again(mib: int, *, synced: bool = True) -> dict[str, float]:
+def save_again_and_again(mib: int, saves: int, *, synced: bool = True) -> dict[str, float]:
     """Returns the median seconds, and CPU seconds, of a save that writes over the last."""
     import jax
     from orbax.checkpoint import v1 as ocp
@@ -160,7 +161,7 @@ def save_again_and_again(mib: int, *, synced: bool = True) -> dict[str, float]:
     taken, spent = [], []
     with tempfile.TemporaryDirectory() as folder, OPTIONS().orbax_context():
         path = Path(folder) / "checkpoint"
-        for _ in range(_WARMUPS + _SAVES):
+        for _ in range(_WARMUPS + saves):
             shutil.rmtree(path, ignore_errors=True)
             if synced:
                 os.sync()
@@ -196,12 +197,12 @@ class BareSave(authoring.BenchmarksGenerator):
         return authoring.TestResult(metrics=metrics)
 
 
-def save_in_turn(mib: int) -> dict[str, float]:
+def save_in_turn(mib: int, turns: int) -> dict[str, float]:
     """Returns the median CPU seconds of a save in a repeat, and of a bare one after each."""
     saving = saving_point(shape=(mib, 2**18))
     bare = point_of("perf.run_cost.BareSave", shape=(mib, 2**18))
     with tempfile.TemporaryDirectory() as folder:
-        perform([saving, bare] * (_WARMUPS + _TURNS), Path(folder))
+        perform([saving, bare] * (_WARMUPS + turns), Path(folder))
         taken = _median(Path(folder), CPU)
     return {"repeat": taken, "bare": statistics.median(_bare_s[_WARMUPS:])}
 
@@ -214,9 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--unsynced", action="store_true", help="also a loop without sync")
     parser.add_argument("--mib", type=int, choices=SIZES, help="this size alone")
     parser.add_argument("--loop", type=int, metavar="MIB", help=argparse.SUPPRESS)
+    parser.add_argument("--saves", type=int, default=_SAVES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.loop is not None:
-        print(json.dumps(save_again_and_again(options.loop, synced=not options.unsynced)))
+        taken = save_again_and_again(options.loop, options.saves, synced=not options.unsynced)
+        print(json.dumps(taken))
         return 0
     found = figures(
         Setting(rounds=options.rounds),

@@ -1,5 +1,6 @@
 """Credentials: refused in addresses that would be kept, left out of what others say."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -118,6 +119,8 @@ _FORMS: Final = tuple(
 _NAMED: Final = re.compile(_WORD, re.I)
 """Most texts name no secret: looking once spares half of the forms."""
 _KEY: Final = re.compile(rf"[\w.-]*{_WORD}{_REST}", re.I)
+_SHORT: Final = 200
+"""Characters of a text of which it is kept what is left of it."""
 _AT_ONCE: Final = 2**20
 """Bytes of a log from which credentials are taken together."""
 
@@ -167,6 +170,9 @@ def redacted(text: str) -> str:
     return text
 
 
+_redacted_once: Final = functools.lru_cache(maxsize=4096)(redacted)
+
+
 def without_credentials(text: str) -> str:
     """Returns a text of a suite without the credentials of the addresses in it.
 
@@ -186,7 +192,8 @@ def has_credentials(text: str) -> bool:
 def redacted_deeply(data: Any) -> Any:
     """Returns plain data in which no text has credentials; the keys stay as they are."""
     if isinstance(data, str):
-        return redacted(data)
+        # Records of a run have the same names, units and versions, thousands of times.
+        return _redacted_once(data) if len(data) <= _SHORT else redacted(data)
     if isinstance(data, dict):
         return {
             key: HIDDEN

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import http.client
 import os
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -71,6 +69,10 @@ def _on_google(environment: Mapping[str, str]) -> bool:
 
 @functools.cache
 def _answers(address: str) -> bool:
+    # With TLS they are a tenth of what every command and worker imports; few ask.
+    import http.client
+    import urllib.request
+
     request = urllib.request.Request(f"http://{address}", headers={"Metadata-Flavor": "Google"})
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

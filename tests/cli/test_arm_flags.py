@@ -6,6 +6,8 @@ from orbax_bench_core.analysis.verdicts import judge_run
 from orbax_bench_core.cli.arm_flags import with_arms
 from orbax_bench_core.config import parse_suite
 from orbax_bench_core.experiments import Comparison
+from tests.support.fake_cli import fake_bench
+from tests.support.scripted import NAME as SCRIPTED
 from tests.support.shown import next_command
 from tests.support.verdicts import build_operation, build_point
 
@@ -36,7 +38,6 @@ def test_a_suite_beside_itself_has_a_worker_per_slot_unless_it_says_otherwise():
     assert kept.gate.lives == "auto"
 
 
-SMALL = "checkpoint_config: {spec: {a: {dtype: float32, shape: [8]}}}\n"
 SAME = "arms: {candidate: {options: {use_ocdbt: true}}}\n"  # as it is without
 
 
@@ -91,8 +92,12 @@ def test_the_command_that_goes_on_has_the_flags_that_say_the_arms(
 
 
 @pytest.mark.slow
-def test_the_same_is_compared_on_purpose_and_said_first(orbax_bench, write_suite, tmp_path):
-    suite = write_suite(extra=f"{SAME}gate: {{looks: [4]}}\n{SMALL}")
-    ended = orbax_bench("ab", suite, "-o", tmp_path / "out", "--no-lock", "--aa")
+def test_the_same_is_compared_on_purpose_and_said_first(tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        f"suite_name: s\nbenchmarks:\n- {{generator: {SCRIPTED}, options: {{}}}}\n"
+        "arms: {candidate: {options: {save_s: 0.02}}}\ngate: {looks: [4]}\n"  # as it is without
+    )
+    ended = fake_bench("ab", suite, "-o", tmp_path / "out", "--no-lock", "--aa")
     assert ended.code in (0, 4)
     assert "Both measure the same" in ended.out + ended.err

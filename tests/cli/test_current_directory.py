@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contents.test_contents import check_list
 from tests.support.processes import ROOT, plain_environment
 
 pytestmark = pytest.mark.slow
@@ -101,6 +102,8 @@ def test_what_a_command_starts_imports_nothing_from_there(place, command):
     run_among_traps(place, command, Path(sys.executable).with_name("orbax-bench"))
     for record in (place / "out" / "run").glob("records/*/*/*.json"):
         assert json.loads(record.read_text())["status"] == "passed"
+    if "pipeline" in command:  # whose steps leave files that no other command does
+        check_list(place / "out" / "pipeline")
 
 
 @pytest.mark.parametrize("module", ["orbax_bench_core.cli", "orbax_bench_core.run_benchmarks"])

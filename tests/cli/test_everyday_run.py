@@ -1,24 +1,20 @@
 """A run on fake workers, as people see it: quiet, and given up when all points lack the same."""
 
-import functools
 import json
 import re
 
 import pytest
 
-from orbax_bench_core import execute, load_run, pages, read_verdicts, run_benchmarks
-from tests.support.fake_worker import MODULE
+from orbax_bench_core import load_run, pages, read_verdicts, run_benchmarks
+from tests.support.fake_cli import fake_workers
 from tests.support.scripted import NAME
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def run(orbax_bench, tmp_path, monkeypatch):
+def run(orbax_bench, tmp_path):
     """Runs points that fake workers follow; `options` is the script."""
-    fake = execute.LocalHost(module=MODULE)
-    settings = functools.partial(execute.RunSettings, host=fake)
-    monkeypatch.setattr(execute, "RunSettings", settings)
 
     def start(options, *more, repeats=2, command="run"):
         suite = {
@@ -38,7 +34,8 @@ def run(orbax_bench, tmp_path, monkeypatch):
             *more,
         )
 
-    return start
+    with fake_workers():
+        yield start
 
 
 def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path):

@@ -21,8 +21,8 @@ from orbax.checkpoint import msgpack_utils
 from orbax.checkpoint import v1 as ocp
 
 from orbax_bench_core.cli.main import main
-from tests.support.processes import run_cli
 
+ALONE = ("--no-limits", "--no-lock")
 W = np.arange(128, dtype=np.float32).reshape(16, 8)
 Moments = namedtuple("Moments", "mu nu")  # noqa: PYI024 - what optimizers save
 
@@ -65,6 +65,7 @@ def saved(tmp_path_factory):
 @pytest.fixture
 def said(monkeypatch, capsys):
     """Runs a command in this process; returns its code, output and errors."""
+    monkeypatch.delenv("XLA_FLAGS")  # workers have the devices of their mesh
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["orbax-bench", *map(str, words)])
@@ -119,12 +120,12 @@ def test_what_orbax_saves_is_loaded_and_verified(saved, said, tmp_path):
         "benchmarks": [{"generator": "save_restore", "options": {}}],
     }
     (tmp_path / "suite.yaml").write_text(yaml.safe_dump(suite))
-    done = run_cli("run", str(tmp_path / "suite.yaml"), "-o", str(tmp_path / "run"), "--no-limits")
-    assert done.returncode == 0, done.stdout + done.stderr
+    code, out, err = said("run", tmp_path / "suite.yaml", "-o", tmp_path / "run", *ALONE)
+    assert code == 0, out + err
     del suite["checkpoint_configs"]
     (tmp_path / "loads.yaml").write_text(yaml.safe_dump(suite | {"benchmarks": loads}))
-    done = run_cli("run", str(tmp_path / "loads.yaml"), "-o", str(tmp_path / "run2"), "--no-limits")
-    assert done.returncode == 0, done.stdout + done.stderr
+    code, out, err = said("run", tmp_path / "loads.yaml", "-o", tmp_path / "run2", *ALONE)
+    assert code == 0, out + err
 
 
 def step(folder, **items):
@@ -410,9 +411,9 @@ def test_what_an_index_does_not_name_is_not_loaded(said, tmp_path):
         "benchmarks": [{"generator": "safetensors_load", "options": options}],
     }
     (tmp_path / "suite.yaml").write_text(yaml.safe_dump(suite))
-    done = run_cli("run", tmp_path / "suite.yaml", "-o", tmp_path / "run", "--no-limits")
-    assert done.returncode == 1
-    assert "b.safetensors is missing, which model.safetensors.index.json names" in done.stdout
+    code, out, _ = said("run", tmp_path / "suite.yaml", "-o", tmp_path / "run", *ALONE)
+    assert code == 1
+    assert "b.safetensors is missing, which model.safetensors.index.json names" in out
     records = [json.loads(file.read_text()) for file in (tmp_path / "run").rglob("host_0.json")]
     assert sorted(record["status"] for record in records) == ["failed", "passed", "passed"]
 

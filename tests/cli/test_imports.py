@@ -20,6 +20,7 @@ def test_help_reads_no_suite():
     assert done.stdout.splitlines()[-1].split() == []
 
 
+ALONE = ("--no-limits", "--no-lock")
 RESULTS = {"analysis", "baselines", "gate", "launchers", "limits", "lineage"}
 FIRST_WORKER = """
 import os, subprocess, sys
@@ -46,8 +47,9 @@ def test_a_worker_starts_before_what_shows_results_is_imported(tmp_path):
         "benchmarks: [{generator: save_restore, options: {}}]\n"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    words = ("run", str(suite), "-o", str(tmp_path / "out"), *ALONE)
     done = subprocess.run(
-        [sys.executable, "-c", FIRST_WORKER, "run", str(suite), "-o", str(tmp_path / "out")],
+        [sys.executable, "-c", FIRST_WORKER, *words],
         capture_output=True,
         text=True,
         check=True,
@@ -74,7 +76,7 @@ def test_a_run_imports_only_the_answers_that_it_has(tmp_path):
         "num_repeats: 1\nexecution: {warmups: 0}\n"
         "benchmarks: [{generator: save_restore, options: {use_ocdbt: [true, false]}}]\n"
     )
-    words = ("run", str(tmp_path / "suite.yaml"), "-o", str(tmp_path / "out"), "--no-limits")
+    words = ("run", str(tmp_path / "suite.yaml"), "-o", str(tmp_path / "out"), *ALONE)
     done = subprocess.run(
         [sys.executable, "-c", WHOLE_RUN, *words],
         capture_output=True,

@@ -121,12 +121,12 @@ def test_no_command_needs_the_name_of_a_user_and_what_it_makes_only_its_owner_ca
     suite, out = tmp_path / "suite.yaml", tmp_path / "out"
     suite.write_text(SUITE)
     out.mkdir()
-    outcome = done("run", suite, "--no-limits", "-o", out, user=NOBODYS)
+    outcome = done("run", suite, "--no-limits", "--no-lock", "-o", out, user=NOBODYS)
     assert outcome.returncode == 0, outcome.stderr
     made = [path for path in out.rglob("*") if not path.is_symlink()]
     for path in (out, *made):
         os.chown(path, NOBODYS, NOBODYS)
-    for command in (["run", suite, "--no-limits", "-o"], ["lineage"]):
+    for command in (["run", suite, "--no-limits", "--no-lock", "-o"], ["lineage"]):
         outcome = done(*command, out)
         assert outcome.returncode == 0, outcome.stderr
     made = [path for path in out.rglob("*") if not path.is_symlink()]

@@ -1,17 +1,16 @@
 """`--more`: an INCONCLUSIVE comparison goes on in its directory, with what is measured."""
 
 import collections
-import functools
 import json
 import os
+import shutil
 import signal
 
 import pytest
 import yaml
 
-from orbax_bench_core import execute
 from orbax_bench_core.records import RunDirectory
-from tests.support.fake_worker import MODULE
+from tests.support.fake_cli import fake_workers
 from tests.support.processes import FAKE_CLI, start_cli, wait_until
 from tests.support.scripted import NAME
 
@@ -62,20 +61,33 @@ class Case:
 
 
 @pytest.fixture
-def case(tmp_path, monkeypatch, orbax_bench):
-    fake = execute.LocalHost(module=MODULE)
-    monkeypatch.setattr(execute, "RunSettings", functools.partial(execute.RunSettings, host=fake))
-    return Case(tmp_path, orbax_bench)
+def case(tmp_path, orbax_bench):
+    with fake_workers():
+        yield Case(tmp_path, orbax_bench)
 
 
-def test_it_goes_on_look_by_look_to_a_verdict_and_keeps_what_is_measured(case):
+@pytest.fixture
+def begun(case, once, tmp_path_factory):
+    """A comparison that is INCONCLUSIVE after the first look: a copy of one that is made once."""
+
+    def make():
+        code, said = case.ab()
+        assert (code, case.verdict) == (4, ("INCONCLUSIVE", 10))
+        assert "gate.looks" not in said
+        return shutil.move(case.out, tmp_path_factory.mktemp("begun") / "out")
+
+    shutil.copytree(once("begun", make), case.out)
+    return case
+
+
+def test_without_a_comparison_there_is_nothing_to_go_on_with(case):
     code, said = case.ab("--more")
     assert (code, case.out.exists()) == (2, False)
     assert f"--more: {case.out} has no comparison to go on with; leave --more out to begin" in said
-    code, said = case.ab()
-    assert (code, case.verdict) == (4, ("INCONCLUSIVE", 10))
-    assert "gate.looks" not in said
-    before = case.records
+
+
+def test_it_goes_on_look_by_look_to_a_verdict_and_keeps_what_is_measured(begun):
+    case, before = begun, begun.records
     code, said = case.ab("--more")
     assert (code, case.verdict) == (4, ("INCONCLUSIVE", 18))
     assert "goes on from 10 to 18 operations per arm" in said
@@ -105,8 +117,8 @@ def test_with_a_number_it_goes_on_to_the_look_that_adds_as_many_until_none_is_le
     assert "nothing is added: all looks are used up" in said
 
 
-def test_killed_in_the_middle_the_same_command_goes_on_to_the_look_that_was_granted(case):
-    assert case.ab()[0] == 4
+def test_killed_in_the_middle_the_same_command_goes_on_to_the_look_that_was_granted(begun):
+    case = begun
     process = start_cli(*case.words("--more"), cli=FAKE_CLI)
     wait_until(lambda: len(case.records) >= 24)
     os.kill(process.pid, signal.SIGKILL)
@@ -120,8 +132,8 @@ def test_killed_in_the_middle_the_same_command_goes_on_to_the_look_that_was_gran
     assert list(RunDirectory(str(case.out)).read_info().more.values()) == [18]
 
 
-def test_another_suite_or_other_rules_are_refused_and_nothing_is_granted(case):
-    assert case.ab()[0] == 4
+def test_another_suite_or_other_rules_are_refused_and_nothing_is_granted(begun):
+    case = begun
     before = (case.out / "run.json").read_bytes()
     case.write(SLOW_FROM_TEN_ON, margin=0.3)
     code, said = case.ab("--more")

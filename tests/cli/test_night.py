@@ -118,7 +118,7 @@ def test_a_night_that_cannot_be_kept_is_told_once(one_night, webhook, tmp_path, 
 @pytest.mark.slow
 def test_a_night_that_hangs_is_ended_and_told(one_night, webhook, tmp_path):
     hangs = "{act: hang, lasts_s: 600, peers_wait_s: 600}"
-    done = one_night(options=hangs, flags=("--limit", "10s"))
+    done = one_night(options=hangs, flags=("--limit", "5s"))
     assert done.code == 1
     [(_, message)] = webhook.posted
     assert message["state"] == "FAILED"

@@ -57,15 +57,15 @@ def test_who_needs_a_person_comes_first_and_a_pass_last(site, make_suite, tmp_pa
 
 
 @pytest.mark.slow
-def test_what_is_kept_of_400_nights_stays_below_a_megabyte(site, make_nightly, tmp_path):
+def test_what_is_kept_of_200_nights_stays_below_half_a_megabyte(site, make_nightly, tmp_path):
     """The page of all of them, and what it remembers of each."""
-    nights = 400
-    for run in make_nightly([1.0 + 0.3 * (night > 300) for night in range(nights)], blocks=1):
+    nights = 200
+    for run in make_nightly([1.0 + 0.3 * (night > 150) for night in range(nights)], blocks=1):
         (run.root / "metrics.json").write_text("{}")  # of a run that has reported
     assert site(".", "--most", nights).code == 0
     kept = [path for path in tmp_path.iterdir() if path.is_file()]
     assert {path.name for path in kept} >= {"index.html", "site.json", "site-cards.json.gz"}
-    assert sum(path.stat().st_size for path in kept) < 1_000_000
+    assert sum(path.stat().st_size for path in kept) < 500_000
     assert page_of(tmp_path).count("day") >= nights
 
 

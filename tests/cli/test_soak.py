@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.support.processes import FAKE_CLI, run_cli
+from tests.contents.test_contents import check_list
+from tests.support.fake_cli import fake_bench
 from tests.support.shown import next_command
 from tests.support.webhook import webhook  # noqa: F401 - fixture
 
@@ -25,7 +26,7 @@ def soak(tmp_path):
         suite = tmp_path / "suite.yaml"
         suite.write_text(SUITE % options)
         words = ("soak", suite, "-o", tmp_path / "run", "--no-lock", *flags)
-        return run_cli(*words, cli=FAKE_CLI, COLUMNS="200")
+        return fake_bench(*words)
 
     return command
 
@@ -35,10 +36,10 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench, webhook, m
     assert orbax_bench("site", tmp_path).code == 0
     monkeypatch.setenv("ORBAX_BENCH_NOTIFY", webhook.url)
     done = soak("{keeps_mib: 1.0}", "--saves", "200", "--quiet")
-    assert done.returncode == 3, done.stderr
-    assert "✓ Scripted" not in done.stdout + done.stderr
-    assert "✗ LEAK: the process keeps 1 MiB (1 to 1) per save" in done.stdout
-    assert orbax_bench(*next_command(done.stdout)).code == 0
+    assert done.code == 3, done.err
+    assert "✓ Scripted" not in done.out + done.err
+    assert "✗ LEAK: the process keeps 1 MiB (1 to 1) per save" in done.out
+    assert orbax_bench(*next_command(done.out)).code == 0
     assert orbax_bench("soak", tmp_path / "run", "--details").out.count("process memory") > 1
     assert "keeps 1 MiB (1 to 1) per save" in (tmp_path / "run" / "report.md").read_text()
     assert 'href="soak.html"' in (tmp_path / "run" / "report.html").read_text()
@@ -51,14 +52,15 @@ def test_a_leak_is_found_and_judged_anew(soak, tmp_path, orbax_bench, webhook, m
     assert "✓ PASS" in (tmp_path / "index.html").read_text()
     info = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (info["num_repeats"], info["status"]) == (200, "complete")
+    check_list(tmp_path / "run")
 
 
 @pytest.mark.nightly
 def test_a_process_that_dies_begins_a_new_life_and_the_longest_is_judged(soak):
     options = "{act: die, act_at: '5', first_attempts: true}"
     done = soak(options, "--saves", "200", "--json")
-    assert done.returncode == 0, done.stderr
-    (series,) = json.loads(done.stdout)["series"]
+    assert done.code == 0, done.err
+    (series,) = json.loads(done.out)["series"]
     assert series["lives"] == [5, 200]
 
 

@@ -123,7 +123,7 @@ def test_a_plan_that_will_fail_is_an_exit_code(orbax_bench, tmp_path):
 def test_points_that_were_measured_at_the_same_moment_are_named_in_the_report(tmp_path):
     run = tmp_path / "run"
     suite = SUITE.replace("num_repeats: 2", "num_repeats: 1\nexecution: {warmups: 0}")
-    points = planned(suite.replace("save_s:", "lasts_s: 3.0, save_s:"), run)
+    points = planned(suite.replace("save_s:", "lasts_s: 2.0, save_s:"), run)
     words = ("-o", run, "--no-limits", "--no-lock")
     together = [start_cli("step", "run-sweep-point", each, *words, cli=FAKE_CLI) for each in points]
     for process in together:

@@ -68,4 +68,8 @@ def test_hosts_that_are_started_with_the_same_line_measure_the_point_and_no_othe
     words = ("step", "run-sweep-point", one, *flags)
     with Hosts(tmp_path / "said", *words) as hosts:
         assert hosts.codes(hosts.start_all()) == [0, 0], hosts.said(0) + hosts.said(1)
+        assert hosts.orphans() == []
     assert recorded(out) == {(one, "host_0.json"), (one, "host_1.json")}
+    returned = [json.loads(hosts.said(rank).splitlines()[-1]) for rank in (0, 1)]
+    assert returned == [["passed"]] * 2
+    assert f"orbax-bench: cluster: JAX_*, host 1 of 2, head {hosts.address}" in hosts.said(1)

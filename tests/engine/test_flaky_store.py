@@ -43,7 +43,7 @@ def planned(tmp_path, monkeypatch):
     monkeypatch.setattr(retrying, "WAITS_S", (0.0, 0.1))
     # A lease whose store failed is left behind, and waited for.
     for name in ("beat_s", "stale_s", "poll_s"):
-        monkeypatch.setattr(PACE, name, getattr(PACE, name) / 10)
+        monkeypatch.setattr(PACE, name, getattr(PACE, name) / 40)
     host = LocalHost(module="tests.support.fake_worker")
     monkeypatch.setattr(measurement, "RunSettings", functools.partial(RunSettings, host=host))
     place = str(tmp_path / "out")

@@ -14,8 +14,8 @@ from tests.support.scripted import NAME
 SUITE = f"""
 suite_name: scripted
 num_repeats: 4
-execution: {{retries: 0, warmups: 0}}
-benchmarks: [{{generator: {NAME}, options: {{lasts_s: 0.5, save_s: [0.01, 0.02]}}}}]
+execution: {{retries: 0, warmups: 0, rounds_per_process: 4}}
+benchmarks: [{{generator: {NAME}, options: {{lasts_s: 0.2, save_s: [0.01, 0.02]}}}}]
 """
 
 

@@ -117,44 +117,31 @@ def test_a_watcher_is_told_of_every_look_and_the_verdict_of_a_whole_run_is_kept(
 
 
 @pytest.mark.slow
-def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
-    whole = begin(ARMS, load_s=0.02, lasts_s=0.0, act=["behave", "lag"])
-    session = rejoin(whole, watch=Told())
-    outcome = measure_batch(session, lock=False)
-    [records] = outcome.records.values()
-    assert {record.arm for record in records} == {"baseline", "candidate"}
-    [judged] = session.watch.of(experiments.PairJudged)
-    assert judged.verdict.point_id == session.entries[0].id
-    assert not (session.directory.root / "verdicts.json").exists()
-
-
-@pytest.mark.slow
-def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_path, capfd):
-    [point] = engine.plan(suite(), str(tmp_path / "out"))
-    info, records = engine.run_batch(
-        [point], str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
-    )
-    assert (info.suite_name, [len(found) for found in records.values()]) == ("scripted", [2])
-    lines = capfd.readouterr().out.splitlines()
-    assert [line.startswith("orbax-bench: Scripted[") for line in lines] == [True, True]
-    assert [line.rpartition(" repeat ")[2] for line in lines] == ["0: passed", "1: passed"]
-
-
-@pytest.mark.slow
-def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
-    [pair] = engine.plan(suite(ARMS), str(tmp_path / "out"))
-    engine.run_batch([pair], str(tmp_path / "out"), settings=SETTINGS, lock=False)
+def test_the_log_of_a_step_says_what_each_look_found_and_leaves_the_verdict_to_others(
+    suite, tmp_path, capfd
+):
+    out = tmp_path / "out"
+    pair, _ = engine.plan(suite(ARMS, act=["behave", "lag"]), str(out), points_per_step=1)
+    _, records = engine.run_batch([pair], str(out), settings=SETTINGS, lock=False)
     [line] = capfd.readouterr().out.splitlines()
     assert " after 5 blocks: ✗ REGRESSION: saves take " in line
+    assert list(records) == [pair]
+    assert {record.arm for record in records[pair]} == {"baseline", "candidate"}
+    assert not (out / "verdicts.json").exists()
 
 
 @pytest.mark.slow
-def test_the_points_of_a_batch_share_a_worker(suite, tmp_path):
+def test_the_points_of_a_batch_share_a_worker_and_have_lines_for_the_log(suite, tmp_path, capfd):
     [batch] = engine.plan(suite(save_s=[0.02, 0.03]), str(tmp_path / "out"))
-    _, records = engine.run_batch(
+    info, records = engine.run_batch(
         batch.split(), str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )
-    assert [[record.status for record in found] for found in records.values()] == [
-        ["passed"] * 2
-    ] * 2
-    assert len({record.worker for found in records.values() for record in found}) == 1
+    found = [record for each in records.values() for record in each]
+    assert (info.suite_name, [record.status for record in found]) == ("scripted", ["passed"] * 4)
+    assert len({record.worker for record in found}) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.startswith("orbax-bench: Scripted[") for line in lines] == [True] * 4
+    assert sorted(line.rpartition(" repeat ")[2] for line in lines) == [
+        *["0: passed"] * 2,
+        *["1: passed"] * 2,
+    ]

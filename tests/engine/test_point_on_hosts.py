@@ -41,18 +41,6 @@ def step(folder, *words):
     return Hosts(folder, *words, cli="tests.support.fake_step")
 
 
-@pytest.mark.slow
-def test_every_host_takes_part_and_returns_the_same_records(begin, tmp_path):
-    (point, _), out = begin()
-    with step(tmp_path / "said", point, out) as hosts:
-        assert hosts.codes(hosts.start_all()) == [0, 0], hosts.said(0) + hosts.said(1)
-        assert hosts.orphans() == []
-    returned = [json.loads(hosts.said(rank).splitlines()[-1]) for rank in (0, 1)]
-    assert returned[0] == returned[1]
-    assert returned[0]["records"] == [[r, h, "passed"] for r in (0, 1) for h in (0, 1)]
-    assert f"orbax-bench: cluster: JAX_*, host 1 of 2, head {hosts.address}" in hosts.said(1)
-
-
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_steps_of_one_run_meet_apart_from_each_other(begin, tmp_path):

@@ -1,8 +1,9 @@
 """Running points in this process with fake workers, and suites as a user does with real ones."""
 
 import json
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from orbax_bench_core.execute import LocalHost, RunSettings, Session, run_points
 from orbax_bench_core.records import Record, RunDirectory
 from orbax_bench_core.sweep import Expansion, SweepPoint
 from orbax_bench_core.worker import Ready
+from tests.golden.support import Outcome, orbax_bench
 from tests.support.fake_worker import MODULE as FAKE_WORKER
 from tests.support.processes import REAL_CLI, ROOT, plain_environment, start_cli
 from tests.support.scripted import NAME, ScriptedOptions
@@ -130,34 +132,47 @@ class SuiteRun:
             **how,
         )
 
-    def run(self, *flags: str, cli: str = REAL_CLI, **how: Any) -> tuple[int, str]:
-        process = self.start(*flags, cli=cli, **how)
-        output, _ = process.communicate(timeout=120)
-        return process.returncode, output
+    def run(
+        self, *flags: str, inside: Sequence[str] = (), bench: Callable[..., Outcome] = orbax_bench
+    ) -> tuple[int, str]:
+        """Runs the suite in this process; in one of its own where words come before the command."""
+        if inside:
+            process = self.start(*flags, inside=inside)
+            output, _ = process.communicate(timeout=120)
+            return process.returncode, output
+        environment = plain_environment(PYTHONPATH=str(HERE), COLUMNS="200")
+        with pytest.MonkeyPatch.context() as patch:
+            for name in os.environ.keys() - environment.keys():
+                patch.delenv(name)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            places = (self.suite_file, "-o", self.directory)
+            done = bench("run", *places, "--no-lock", "--no-limits", *flags)
+        return done.code, done.out + done.err
+
+    def host_files(self, name: str) -> dict[Path, dict]:
+        """Every record of a measured repeat in files of a name, by its path."""
+        paths = sorted(self.directory.glob(f"records/*/repeat_*/{name}.json"))
+        return {path: json.loads(path.read_text()) for path in paths}
 
     def records(self) -> dict[str, dict]:
         """Every record of a measured repeat, by `<act or point id>/repeat_<r>`."""
-        found = {}
-        for path in sorted(self.directory.glob("records/*/repeat_*/host_0.json")):
-            record = json.loads(path.read_text())
-            act = record["point"]["options"].get("act", record["point_id"])
-            found[f"{act}/{path.parent.name}"] = record
-        return found
-
-    def host_records(self, repeat: int, act: str | None = None) -> dict[int, dict]:
-        """Records of one repeat by host; of the point with this `act` where there are several."""
-        paths = self.directory.glob(f"records/*/repeat_{repeat}/host_*.json")
-        records = [json.loads(path.read_text()) for path in paths]
         return {
-            record["host"]: record
-            for record in records
-            if act is None or record["point"]["options"]["act"] == act
+            f"{one['point']['options'].get('act', one['point_id'])}/{path.parent.name}": one
+            for path, one in self.host_files("host_0").items()
+        }
+
+    def host_records(self, repeat: int, act: str) -> dict[int, dict]:
+        """Records of one repeat of the point with this `act`, by host."""
+        return {
+            one["host"]: one
+            for path, one in self.host_files("host_*").items()
+            if (path.parent.name, one["point"]["options"]["act"]) == (f"repeat_{repeat}", act)
         }
 
     def statuses(self) -> list[str]:
         """Status of every measured repeat, sorted."""
-        paths = self.directory.glob("records/*/repeat_*/host_0.json")
-        return sorted(json.loads(path.read_text())["status"] for path in paths)
+        return sorted(one["status"] for one in self.host_files("host_0").values())
 
     def record_bytes(self) -> dict[str, bytes]:
         return record_bytes(self.directory)

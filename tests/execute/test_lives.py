@@ -12,6 +12,7 @@ from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.config import BLOCK_SIZE, parse_suite
 from orbax_bench_core.execute import RunSettings, Session, run_pairs
 from orbax_bench_core.records import Heartbeat, PairedTimes, RunDirectory
+from tests.support.fake_cli import fake_bench
 from tests.support.launches import Launches, starts
 from tests.support.processes import FAKE_CLI, ROOT, start_cli, wait_until
 from tests.support.scripted import NAME
@@ -124,13 +125,9 @@ def records_of(out):
     return run.read_point(pair).records
 
 
-def start(file, out):
-    return start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
-
-
 def interrupted(file, out, when):
     """Begins a comparison, and interrupts it once something holds."""
-    process = start(file, out)
+    process = start_cli("ab", file, "-o", out, "--no-lock", cli=FAKE_CLI)
     wait_until(when)
     os.kill(process.pid, signal.SIGINT)
     process.communicate(timeout=60)
@@ -266,9 +263,8 @@ def test_a_life_that_was_interrupted_goes_on_in_a_new_worker_and_is_counted(tmp_
     (pair,) = run.read_info().expansion.pairs
     kept = {record.repeat: record for record in run.read_point(pair).records if not record.warmup}
     assert all(record.status == "passed" for record in kept.values())
-    process = start(file, out)
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
+    done = fake_bench("ab", file, "-o", out, "--no-lock")
+    assert done.code == 0, done.out + done.err
     times = PairedTimes.of(run.read_point(pair).repeats)
     assert times.continued == 4 - sum(index % 2 for index in kept if index < 8)
     assert "continued in a new process" in (out / "verdicts.md").read_text()
@@ -283,9 +279,8 @@ def test_arms_get_lives_once_an_operation_pays_for_the_one_before_it(tmp_path):
     file.write_text(json.dumps(suite))
     interrupted(file, out, lambda: any(record.life is not None for record in records_of(out)))
     (beat,) = Heartbeat.all_of(RunDirectory(str(out)))
-    process = start(file, out)
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 3, output
+    done = fake_bench("ab", file, "-o", out, "--no-lock")
+    assert done.code == 3, done.out + done.err
     assert "before them both sides shared workers" in (out / "verdicts.md").read_text()
     (point,) = read_verdicts(RunDirectory(str(out))).points
     (save,) = [found for found in point.operations if found.operation == "save"]

@@ -4,7 +4,7 @@ import pytest
 
 from orbax_bench_core.execute import CannotRecord
 from tests.support.control_groups import little_memory
-from tests.support.processes import FAKE_CLI
+from tests.support.fake_cli import fake_bench
 from tests.support.scripted import NAME as SCRIPTED
 
 pytestmark = pytest.mark.slow
@@ -87,11 +87,11 @@ def test_defect_25_what_was_measured_before_a_failure_is_kept(orchestrate, act):
 
 def test_a_hanging_repeat_is_stopped_after_its_timeout(orchestrate):
     run = orchestrate("hang", "behave")
-    run.run(timeout_s=10)  # of which a worker on a busy machine takes some to start
+    run.run(timeout_s=5)  # of which a worker on a busy machine takes some to start
     record = run.record("hang")
     assert record.error.type == "Timeout"
     assert "fake_worker.py" in record.error.traceback  # where it stood
-    assert "timeout_s = 10" in record.error.message
+    assert "timeout_s = 5" in record.error.message
     assert run.record("behave").status == "passed"
 
 
@@ -194,7 +194,7 @@ def test_a_mesh_that_does_not_fit_is_listed_as_skipped(suite_run):
         "  - {mesh_axes: [x], ici_parallelism: {x: 4}}\n"
     )
     run = suite_run(text.replace("misbehaving.Misbehaving", SCRIPTED))
-    code, output = run.run("--devices", "2", cli=FAKE_CLI)
+    code, output = run.run("--devices", "2", bench=fake_bench)
     assert code == 0
     assert run.statuses() == ["passed", "skipped"]
     assert "skipped" in output

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from tests.execute.conftest import SuiteRun
+from tests.support.fake_cli import fake_bench
 from tests.support.processes import FAKE_CLI, wait_until
 
 pytestmark = pytest.mark.slow
@@ -23,7 +24,7 @@ benchmarks: [{generator: tests.support.scripted.Scripted, options: {lasts_s: LAS
 def complete(tmp_path_factory):
     """A run that is complete."""
     run = SuiteRun(tmp_path_factory.mktemp("complete"), SUITE.replace("LASTS", "0"))
-    code, output = run.run(cli=FAKE_CLI)
+    code, output = run.run(bench=fake_bench)
     assert code == 0, output
     return run.directory
 
@@ -41,7 +42,7 @@ def test_a_second_command_is_refused_whatever_no_lock_says(suite_run, monkeypatc
     run = suite_run(SUITE.replace("LASTS", "60"))
     first = run.start(cli=FAKE_CLI)
     wait_until(lambda: any(run.directory.glob("*/repeat_*")))
-    code, output = run.run(cli=FAKE_CLI)
+    code, output = run.run(bench=fake_bench)
     assert code == 2, output
     assert f"{run.directory}: this run is being measured by process {first.pid} on " in output
     assert "since 20" in output
@@ -61,14 +62,14 @@ def test_a_record_that_cannot_be_read_is_not_measured_again(run):
     aside = path.with_name(".aside")
     path.rename(aside)
     path.symlink_to(path)  # reading it gives ELOOP, as a disk gives EIO
-    code, output = run.run(cli=FAKE_CLI)
+    code, output = run.run(bench=fake_bench)
     assert code == 2, output
     assert f"error: {path}: cannot be read" in output
     assert "Traceback" not in output
     assert status(run) == "complete"  # nothing went on
     path.unlink()
     aside.rename(path)
-    assert run.run(cli=FAKE_CLI)[0] == 0
+    assert run.run(bench=fake_bench)[0] == 0
     assert run.record_bytes() == before
 
 
@@ -77,7 +78,7 @@ def test_repeats_in_whose_place_a_copy_or_a_torn_record_lies_are_measured_again(
     second.write_bytes(first.read_bytes())
     third.write_bytes(third.read_bytes()[:100])
     before = first.read_bytes()
-    code, output = run.run(cli=FAKE_CLI)
+    code, output = run.run(bench=fake_bench)
     assert code == 0, output
     assert "left out" not in output
     for index, path in enumerate((second, third), start=1):
@@ -96,7 +97,7 @@ def test_a_run_with_a_record_of_a_newer_release_is_not_resumed(run, index):
     newer.write_text(first.read_text().replace('"schema_version": 5', '"schema_version": 6'))
     second.unlink()
     before, info = run.record_bytes(), (run.directory / "run.json").read_bytes()
-    code, output = run.run(cli=FAKE_CLI)
+    code, output = run.run(bench=fake_bench)
     assert code == 2, output
     said = (
         "written by a newer orbax-bench (schema 6; this one reads 3, 4 and 5): upgrade orbax-bench"
@@ -110,7 +111,7 @@ def test_a_lease_that_cannot_be_taken_is_a_message(suite_run):
     run = suite_run(SUITE.replace("LASTS", "0"))
     run.directory.mkdir()
     (run.directory / "leases").write_text("in the way")
-    code, output = run.run(cli=FAKE_CLI)
+    code, output = run.run(bench=fake_bench)
     assert code == 2, output
     assert f"error: cannot write to {run.directory}: " in output
     assert [path.name for path in run.directory.iterdir()] == ["leases"]

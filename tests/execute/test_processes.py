@@ -1,22 +1,28 @@
 """Several host processes joined by JAX: what each measures, and what one failure does to all."""
 
+import functools
+
 import pytest
 
-from tests.support.processes import run_cli
+from orbax_bench_core.execute.liveness import Patience
+from tests.execute.conftest import SuiteRun
+from tests.golden.support import said
 
 pytestmark = pytest.mark.slow
 
-SAVE_RESTORE = """
+SUITE = """
 suite_name: processes
-num_repeats: 2
-execution: {{processes: {processes}, timeout_s: 60}}
+num_repeats: 6
+execution: {{processes: {processes}, timeout_s: 60, rounds_per_process: 6}}
 checkpoint_config:
   spec:
     sharded: {{dtype: bfloat16, shape: [256, 128], sharding: [x]}}
     replicated: {{dtype: float32, shape: [64]}}
     step: int
 mesh_config: {{mesh_axes: [x], ici_parallelism: {{x: {devices}}}}}
-benchmarks: [{{generator: save_restore, options: {{}}}}]
+benchmarks:
+  - {{generator: save_restore, options: {{}}}}
+  - {{generator: late_host.LateHost, options: {{late_host: [null, 1]}}}}
 """
 
 MISHAP = """
@@ -30,19 +36,40 @@ benchmarks:
 """
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Returns the run of a number of processes, which is made once."""
+
+    @functools.cache
+    def make(processes):
+        suite = SUITE.format(processes=processes, devices=2 * processes)
+        run = SuiteRun(tmp_path_factory.mktemp("run"), suite)
+        code, output = run.run()
+        assert code == 0, output
+        return run
+
+    return make
+
+
 @pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.nightly)])
-def test_every_host_leaves_a_record_and_verifies_its_shards(suite_run, processes):
-    run = suite_run(SAVE_RESTORE.format(processes=processes, devices=2 * processes))
-    code, output = run.run()
-    assert code == 0, output
-    for repeat in range(2):
-        records = run.host_records(repeat)
-        assert sorted(records) == list(range(processes))
-        for record in records.values():
-            assert record["num_hosts"] == processes
-            assert record["state"]["verified"] == "saved"
-            assert record["provenance"]["devices"]["count"] == 2 * processes
-            assert {s["operation"] for s in record["samples"]} >= {"save", "load"}
+def test_every_host_leaves_a_record_and_verifies_its_shards(measured, processes):
+    found = measured(processes).host_files("host_*").values()
+    counts = {(one["num_hosts"], one["provenance"]["devices"]["count"]) for one in found}
+    assert counts == {(processes, 2 * processes)}
+    saved = [one for one in found if one["point"]["benchmark"] == "save_restore"]
+    assert sorted(one["host"] for one in saved) == sorted([*range(processes)] * 6)
+    assert {one["state"]["verified"] for one in saved} == {"saved"}
+    assert all({s["operation"] for s in one["samples"]} >= {"save", "load"} for one in saved)
+
+
+def test_a_report_names_a_late_host_and_none_of_two_equal_ones(measured):
+    """Orbax's time of a host's writes has its waits for the primary host, which all others have."""
+    shown = said("report", measured(2).directory, "--details")
+    named = [line for line in shown.splitlines() if "was slowest in" in line and "late_" in line]
+    assert len(named) == 1, named
+    assert "late_host=1" in named[0]
+    assert "save: host 1 was slowest in 6 of 6 repeats" in named[0]
+    assert "100 % of it in 2_save_breakdown/worker_io_s" in named[0]
 
 
 @pytest.mark.nightly
@@ -74,7 +101,7 @@ def test_defects_26_and_31_one_host_ends_the_repeat_for_all_and_the_next_point_i
     orchestrate, act, kind
 ):
     run = orchestrate(act, "behave", processes=2, devices=2, on_host=1)
-    run.run(timeout_s=5 if act == "hang" else 120)
+    run.run(timeout_s=5 if act == "hang" else 120, patience=Patience(settle_s=0.5))
     errors = {host: record.error for host, record in run.repeat(act).items()}
     # A host that waits for a hanging one is as late as that one, and no sign tells them apart.
     assert errors[0].type == ("Timeout" if act == "hang" else "PeerFailed")
@@ -97,26 +124,3 @@ def test_an_unmet_need_of_all_hosts_keeps_their_workers(orchestrate):
     errors = [record.error for record in run.repeat("need").values()]
     assert [error.type for error in errors] == ["UnmetNeed"] * 2
     assert len(run.processes("behave", 3)) == 2
-
-
-LATE = """
-suite_name: late
-num_repeats: 8
-execution: {processes: 2, timeout_s: 60}
-checkpoint_config: {spec: {w: {dtype: float32, shape: [256, 8], sharding: [x]}}}
-mesh_config: {mesh_axes: [x], ici_parallelism: {x: 2}}
-benchmarks: [{generator: late_host.LateHost, options: {late_host: [null, 1]}}]
-"""
-
-
-def test_a_report_names_a_late_host_and_none_of_two_equal_ones(suite_run):
-    """Orbax's time of a host's writes has its waits for the primary host, which all others have."""
-    run = suite_run(LATE)
-    code, output = run.run()
-    assert code == 0, output
-    shown = run_cli("report", run.directory, "--details").stdout
-    named = [line for line in shown.splitlines() if "was slowest in" in line]
-    assert len(named) == 1, named
-    assert "late_host=1" in named[0]
-    assert "save: host 1 was slowest in 8 of 8 repeats" in named[0]
-    assert "100 % of it in 2_save_breakdown/worker_io_s" in named[0]

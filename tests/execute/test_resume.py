@@ -6,6 +6,8 @@ import signal
 import psutil
 import pytest
 
+from tests.golden.support import orbax_bench
+from tests.support.fake_cli import fake_bench
 from tests.support.processes import FAKE_CLI, REAL_CLI, wait_until
 
 pytestmark = pytest.mark.slow
@@ -22,10 +24,10 @@ benchmarks:
 SCRIPTED = """
 suite_name: resume
 num_repeats: 3
-execution: {retries: 0, warmups: 0}
+execution: {retries: 0, warmups: 0, rounds_per_process: 3}
 checkpoint_config: {spec: {w: {dtype: float32, shape: [8]}}}
 benchmarks:
-  - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.5, save_s: [0.1, 0.2]}}
+  - {generator: tests.support.scripted.Scripted, options: {lasts_s: 0.25, save_s: [0.1, 0.2]}}
 """
 REPEATS = {SUITE: 20, SCRIPTED: 6}
 
@@ -60,7 +62,7 @@ def worker_of(process):
 
 
 def complete_and_identical(run, before, cli=REAL_CLI):
-    code, output = run.run(cli=cli)
+    code, output = run.run(bench=fake_bench if cli == FAKE_CLI else orbax_bench)
     after = run.record_bytes()
     assert code == 0, output
     assert finished(run) == planned(run)

@@ -1,6 +1,7 @@
 """Comparisons of two arms, from the command to its exit code."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import FAKE_CLI, REAL_CLI, plain_environment, start_cli
+from tests.golden.support import orbax_bench
+from tests.support.fake_cli import fake_bench
+from tests.support.processes import FAKE_CLI, start_cli
 from tests.support.scripted import NAME as SCRIPTED
 
 pytestmark = pytest.mark.slow
@@ -42,24 +45,19 @@ class Comparison:
         timeout_s=60,
         more="",
     ):
-        self.cli = REAL_CLI if real else FAKE_CLI
+        self.real = real
         self.suite = folder / "suite.yaml"
         generator = "steady.Steady" if real else SCRIPTED
         written = {"arms": arms, "generator": generator, "options": options, "gate": gate}
         self.suite.write_text(SUITE.format(**written, retries=retries, timeout_s=timeout_s) + more)
         self.directory = folder / "out"
-        self.environment = plain_environment(PYTHONPATH=str(HERE), COLUMNS="200")
-
-    def start(self, *flags, command="ab"):
-        places = [self.suite, "-o", self.directory, "--no-lock"]
-        if command == "compare":
-            places = [self.directory]
-        return start_cli(command, *places, *flags, cli=self.cli, environment=self.environment)
+        self.places = [self.suite, "-o", self.directory, "--no-lock"]
 
     def run(self, *flags, command="ab"):
-        process = self.start(*flags, command=command)
-        output, _ = process.communicate(timeout=240)
-        return process.returncode, output
+        places = [self.directory] if command == "compare" else self.places
+        call = orbax_bench if self.real else fake_bench
+        done = call(command, *places, *flags)
+        return done.code, done.out + done.err
 
     @property
     def verdicts(self):
@@ -75,7 +73,9 @@ class Comparison:
 
 
 @pytest.fixture
-def comparison(tmp_path):
+def comparison(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ["PYTHONPATH"]]))
+    monkeypatch.setenv("COLUMNS", "200")
     return lambda *given, **options: Comparison(tmp_path, *given, **options)
 
 
@@ -172,7 +172,7 @@ def test_equal_environments_have_lives_and_pass(comparison):
 @pytest.mark.nightly
 def test_a_run_that_was_stopped_goes_on_where_it_was(comparison):
     run = comparison(SLOWER_SAVE, "{lasts_s: 0.1}")
-    process = run.start()
+    process = start_cli("ab", *run.places, cli=FAKE_CLI)
     deadline = time.monotonic() + 120
     while len(run.records()) < 6 and time.monotonic() < deadline:
         time.sleep(0.05)

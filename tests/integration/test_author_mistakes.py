@@ -2,12 +2,11 @@
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import start_cli
+from tests.golden.support import orbax_bench
 
 pytestmark = pytest.mark.slow
 
@@ -56,12 +55,10 @@ def run(folder, bodies, *, execution="retries: 0, warmups: 0", options="{}", mor
     suite.write_text(
         f"suite_name: mine\nexecution: {{{execution}}}\n{more}benchmarks:\n{''.join(generators)}"
     )
-    process = start_cli(
-        *("run", suite, "-o", folder / "out", "--no-lock", "--no-limits"),
-        environment={**os.environ, "COLUMNS": "300"},
-    )
-    output, _ = process.communicate(timeout=120)
-    return Ended(process.returncode, output, folder / "out")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "300")
+        done = orbax_bench("run", suite, "-o", folder / "out", "--no-lock", "--no-limits")
+    return Ended(done.code, done.out + done.err, folder / "out")
 
 
 @pytest.fixture(scope="module")

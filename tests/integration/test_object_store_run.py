@@ -48,7 +48,7 @@ def run(emulator, tmp_path):
 @pytest.mark.parametrize(
     ("command", "left", "below"),
     [
-        (["run", "--no-lock", "--keep-data"], {"summary.csv"}, "/ckpt/"),
+        (["run", "--no-lock", "--no-limits", "--keep-data"], {"summary.csv"}, "/ckpt/"),
         pytest.param(
             ["pipeline", "run", "--set", "lock=false"],
             {"lineage.json"},

@@ -50,7 +50,8 @@ TEXT_OF_PAGE = """(() => {
 def run_directory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tensorboard")
     (folder / "suite.yaml").write_text(SUITE)
-    done = run_cli("run", folder / "suite.yaml", "-o", folder / "out", "--no-lock")
+    places = ("-o", folder / "out", "--no-lock", "--no-limits")
+    done = run_cli("run", folder / "suite.yaml", *places)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "out"
 

@@ -10,6 +10,7 @@ import pytest
 
 from orbax_bench_core.inventory import read_checkpoint
 from orbax_bench_core.records import Run, RunDirectory
+from tests.golden.support import orbax_bench, said
 from tests.support.processes import free_address, plain_environment, run_cli
 
 JOBS = Path(__file__).parent / "jobs"
@@ -27,9 +28,9 @@ def recorded(folder, name, *arguments, code=0):
 
 
 def diagnosed(folder, *flags, code=0):
-    done = run_cli("diagnose", folder / "recording", "--json", *flags)
-    assert done.returncode == code, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    done = orbax_bench("diagnose", folder / "recording", "--json", *flags)
+    assert done.code == code, done.out + done.err
+    return json.loads(done.out)
 
 
 def first_of(found):
@@ -47,25 +48,12 @@ def test_a_job_without_trouble_is_recorded_and_nothing_is_named(tmp_path):
     assert found["loads"]["count"] == 1
     assert found["steps"]["count"] == 59
     assert found["interval"]["best"] > found["interval"]["now"]
-    shown = run_cli("expand", tmp_path / "job.yaml")
-    assert shown.returncode == 0, shown.stderr
-    assert "mesh=data8" in shown.stdout
+    assert "mesh=data8" in said("expand", tmp_path / "job.yaml")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("by", ["launcher", "line"])
-def test_a_loop_of_v1_is_recorded_by_the_launcher_and_by_a_line(tmp_path, by):
-    if by == "launcher":
-        recorded(tmp_path, "v1_loop", tmp_path / "checkpoints")
-    else:
-        command = job("v1_loop", tmp_path / "checkpoints", tmp_path / "recording")
-        done = subprocess.run(
-            command, env=plain_environment(), capture_output=True, text=True, check=True
-        )
-        assert "7 saves (0 failed)" in done.stdout
-    found = diagnosed(tmp_path)
+def check_v1(found):
     assert found["findings"] == []
-    assert found["committed"] == 7
+    assert (found["committed"], found["is_going"]) == (7, False)
     assert found["loads"]["count"] == 2
     assert found["steps"]["count"] == 23
     # `save_checkpointables` waits for the commit, whatever its event of a blocking part says.
@@ -74,16 +62,24 @@ def test_a_loop_of_v1_is_recorded_by_the_launcher_and_by_a_line(tmp_path, by):
 
 
 @pytest.mark.slow
-def test_a_recording_goes_to_a_bucket_as_the_checkpoints_of_the_job_do(tmp_path, emulator):
+def test_a_loop_of_v1_is_recorded_by_a_line(tmp_path):
+    command = job("v1_loop", tmp_path / "checkpoints", tmp_path / "recording")
+    done = subprocess.run(
+        command, env=plain_environment(), capture_output=True, text=True, check=True
+    )
+    assert "7 saves (0 failed)" in done.stdout
+    check_v1(diagnosed(tmp_path))
+
+
+@pytest.mark.slow
+def test_the_launcher_records_it_to_a_bucket_as_the_checkpoints_of_a_job_are(tmp_path, emulator):
     place = "gs://bench-bucket/recording"
-    command = job("flax_loop", tmp_path / "checkpoints", "none")
+    command = job("v1_loop", tmp_path / "checkpoints")
     done = run_cli("record", "-o", place, "--", *command, environment=emulator)
     assert done.returncode == 0, done.stderr
     shown = run_cli("diagnose", place, "--json", environment=emulator)
     assert shown.returncode == 0, shown.stdout + shown.stderr
-    found = json.loads(shown.stdout)
-    assert (found["committed"], found["is_going"]) == (12, False)
-    assert found["steps"]["count"] == 59
+    check_v1(json.loads(shown.stdout))
 
 
 @pytest.mark.slow
@@ -100,28 +96,23 @@ def test_a_job_as_maxtext_has_it_is_recorded_over_its_restarts(tmp_path):
     assert "opt_state" in text
     assert "shape: [2, 64, 128]" in text
     assert "position" not in text
-    shown = run_cli("expand", tmp_path / "job.yaml")
-    assert shown.returncode == 0, shown.stderr
-    assert "mesh=" in shown.stdout
+    assert "mesh=" in said("expand", tmp_path / "job.yaml")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fault", "kind", "code"),
-    [("full", "failed", 0), ("stall", "stalled", 0), ("kill", "cut off", -signal.SIGKILL)],
-)
-def test_what_is_planted_is_named_first(tmp_path, fault, kind, code):
-    recorded(tmp_path, "flax_loop", tmp_path / "checkpoints", fault, code=code)
+def test_what_is_planted_is_named_and_nothing_else(tmp_path):
+    code = -signal.SIGKILL
+    recorded(tmp_path, "flax_loop", tmp_path / "checkpoints", "full, stall, kill", code=code)
     found = diagnosed(tmp_path, code=1)
-    assert first_of(found) == kind
-    text = found["findings"][0]["text"]
-    assert "step 50" in text if fault == "stall" else "step 15" in text
-    if fault == "full":
-        assert "No space left on device" in text
-        assert "in the background, and the job was told" in text
-    if fault == "kill":
-        assert found["committed"] == 3
-        assert "the last checkpoint before is step 10" in text
+    assert [each["kind"] for each in found["findings"]] == ["failed", "cut off", "stalled"]
+    failed, cut_off, stalled = (each["text"] for each in found["findings"])
+    assert "step 15: " in failed
+    assert "No space left on device" in failed
+    assert "in the background, and the job was told" in failed
+    assert "1 save never committed, step 55: " in cut_off
+    assert "the last checkpoint before is step 50" in cut_off
+    assert "1 save of 9 stalled: that of step 40" in stalled
+    assert found["committed"] == 9
 
 
 @pytest.mark.nightly

@@ -1,6 +1,6 @@
 """A loop with flax and optax on eight simulated devices. It knows nothing of a recorder.
 
-`flax_loop.py FOLDER [FAULT]`: the fault is planted into Orbax or into the loop, as it happens.
+`flax_loop.py FOLDER [FAULTS]`: the faults are planted into Orbax or into the loop, as they happen.
 """
 
 import multiprocessing
@@ -22,8 +22,8 @@ def load_data(queue):
     queue.put(orbax.checkpoint.__version__)
 
 
-def plant(fault, saves):
-    """Makes saves of Orbax fail or slow as the fault says."""
+def plant(faults):
+    """Makes saves of Orbax fail or slow as the faults say."""
     from orbax.checkpoint._src.checkpointers import async_checkpointer
 
     commit = async_checkpointer._on_commit_callback
@@ -32,20 +32,20 @@ def plant(fault, saves):
 
     def faulty(*args, **kwargs):
         number = next(seen)
-        if fault == "full" and number == 3:
+        if "full" in faults and number == 3:
             raise OSError(28, "No space left on device")
-        if fault == "stall" and number == saves - 2:
-            time.sleep(15)
-        if fault == "leak":
+        if "stall" in faults and number == 7:
+            time.sleep(6)
+        if "leak" in faults:
             kept.append(b"x" * (1 << 20))
-        if fault == "kill" and number == 3:
+        if "kill" in faults and number == 10:
             os.kill(os.getpid(), signal.SIGKILL)
         return commit(*args, **kwargs)
 
     async_checkpointer._on_commit_callback = faulty
 
 
-def main(folder, fault=""):
+def main(folder, faults=""):
     import flax.linen as nn
     import jax
     import jax.numpy as jnp
@@ -56,9 +56,9 @@ def main(folder, fault=""):
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     assert jax.device_count() == 8, "XLA_FLAGS came too late"
-    saves, interval = (230, 1) if fault == "leak" else (SAVES, INTERVAL)
-    if fault:
-        plant(fault, saves)
+    saves, interval = (230, 1) if "leak" in faults else (SAVES, INTERVAL)
+    if faults:
+        plant(faults)
 
     class Net(nn.Module):
         @nn.compact
@@ -96,7 +96,7 @@ def main(folder, fault=""):
             # An epoch is longer than a save here, as in most jobs.
             while saved and manager.is_saving_in_progress():
                 time.sleep(0.005)
-            if not fault:
+            if not faults:
                 time.sleep(0.01)
         manager.wait_until_finished()
         manager.restore(manager.latest_step(), args=ocp.args.StandardRestore(state))
