@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -28,6 +29,7 @@ from orbax_bench_core.config import (
     GateConfig,
     LoadedSuite,
     load_suite,
+    override_flags,
     parse_suite,
     with_keys,
 )
@@ -36,7 +38,7 @@ from orbax_bench_core.execute import DEFAULTS, Event, RunSettings, Say, Session,
 from orbax_bench_core.experiments.experiment import Conclusion, Experiment, measuring, perform
 from orbax_bench_core.pages import count
 from orbax_bench_core.publishing import publish_verdicts
-from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.records import Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair, PairDesign, lives_of
 
 if TYPE_CHECKING:
@@ -301,5 +303,9 @@ def _with_arms(loaded: LoadedSuite, arms: Mapping[str, Mapping[str, Any]] | None
                 (),
             )
         )
-    text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
-    return parse_suite(text, loaded.source.file)
+    found = parse_suite(
+        with_keys(loaded.text, {"arms": arms}, loaded.source.file), loaded.source.file
+    )
+    flags = (*override_flags(loaded.text), "--override", f"arms={json.dumps(arms, default=str)}")
+    text = RunInfo.made_by(("ab", loaded.source.file, *flags), found.text)
+    return dataclasses.replace(found, text=text)
