@@ -303,9 +303,7 @@ def _with_arms(loaded: LoadedSuite, arms: Mapping[str, Mapping[str, Any]] | None
                 (),
             )
         )
-    found = parse_suite(
-        with_keys(loaded.text, {"arms": arms}, loaded.source.file), loaded.source.file
-    )
+    file = loaded.source.file
     flags = (*override_flags(loaded.text), "--override", f"arms={json.dumps(arms, default=str)}")
-    text = RunInfo.made_by(("ab", loaded.source.file, *flags), found.text)
-    return dataclasses.replace(found, text=text)
+    found = parse_suite(with_keys(loaded.text, {"arms": arms}, file), file)
+    return RunInfo.made_by(("ab", file, *flags), found)
