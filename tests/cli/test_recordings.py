@@ -1,7 +1,9 @@
 """A recording of a training job, given to commands that read runs."""
 
 import pytest
+from etils import epath
 
+from tests.support.bucket import served_bucket  # noqa: F401 - a fixture
 from tests.support.recordings import Job
 
 
@@ -29,6 +31,27 @@ def test_a_command_that_reads_runs_names_the_one_that_reads_a_recording(
     assert "`orbax-bench diagnose recording --as-run RUN`" in outcome.err
     assert outcome.err.count("\n") == 1
     assert sorted((tmp_path / "recording").rglob("*")) == before
+
+
+def test_a_recording_in_a_bucket_is_told_as_one_on_disk_and_stays_as_it_is(
+    orbax_bench,
+    tmp_path,
+    served_bucket,  # noqa: F811
+):
+    Job(tmp_path).train().saves_of(2).write(close=False)
+    (lines,) = (tmp_path / "recording").rglob("*.jsonl")
+    folder = epath.Path(f"{served_bucket}/jobs/recording")
+    (folder / "host_00000" / f"{lines.stem}.part_00001.jsonl").write_bytes(lines.read_bytes())
+    for words in (
+        *(("report", folder), ("compare", folder, folder), ("history", folder), ("best", folder)),
+        *(("goodput", "--from-log", folder), ("site", folder), ("run", "s.yaml", "-o", folder)),
+    ):
+        outcome = orbax_bench(*words)
+        assert outcome.code == 2, words
+        assert f"{folder} is a recording of a training job, not a run" in outcome.err, words
+        assert f"`orbax-bench diagnose {folder} --as-run RUN`" in outcome.err
+    assert [each.name for each in folder.iterdir()] == ["host_00000"]
+    assert orbax_bench("diagnose", folder).code == 0
 
 
 def test_diagnose_reads_it(orbax_bench, tmp_path):
