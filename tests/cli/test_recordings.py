@@ -36,7 +36,7 @@ def test_a_command_that_reads_runs_names_the_one_that_reads_a_recording(
 def test_a_recording_in_a_bucket_is_told_as_one_on_disk_and_stays_as_it_is(
     orbax_bench,
     tmp_path,
-    served_bucket,  # noqa: F811
+    served_bucket,
 ):
     Job(tmp_path).train().saves_of(2).write(close=False)
     (lines,) = (tmp_path / "recording").rglob("*.jsonl")

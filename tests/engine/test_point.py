@@ -130,7 +130,7 @@ def test_a_step_leaves_the_verdict_of_the_run_to_others(begin):
 
 @pytest.mark.slow
 def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_path, capfd):
-    [point] = engine.plan(suite(), str(tmp_path / "out"))
+    [point] = engine.plan_sweep(suite(), str(tmp_path / "out")).value
     info, records = engine.run_batch(
         [point], str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )
@@ -142,7 +142,7 @@ def test_a_planned_point_is_run_with_lines_for_the_log_of_its_step(suite, tmp_pa
 
 @pytest.mark.slow
 def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
-    [pair] = engine.plan(suite(ARMS), str(tmp_path / "out"))
+    [pair] = engine.plan_sweep(suite(ARMS), str(tmp_path / "out")).value
     engine.run_batch([pair], str(tmp_path / "out"), settings=SETTINGS, lock=False)
     [line] = capfd.readouterr().out.splitlines()
     assert " after 5 blocks: ✗ REGRESSION: saves take " in line
@@ -150,7 +150,7 @@ def test_the_log_of_a_step_says_what_each_look_found(suite, tmp_path, capfd):
 
 @pytest.mark.slow
 def test_the_points_of_a_batch_share_a_worker(suite, tmp_path):
-    [batch] = engine.plan(suite(save_s=[0.02, 0.03]), str(tmp_path / "out"))
+    [batch] = engine.plan_sweep(suite(save_s=[0.02, 0.03]), str(tmp_path / "out")).value
     _, records = engine.run_batch(
         batch.split(), str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )
