@@ -90,8 +90,12 @@ class RunInfo(Versioned):
         last = self.suite_text.rstrip().rpartition("\n")[2]
         if last.startswith(_MADE_BY):
             return tuple(shlex.split(last.removeprefix(_MADE_BY)))
-        flags = config.override_flags(self.suite_text)
-        return ("ab", self.suite_file, *flags) if flags else ()
+        return ("ab", self.suite_file, *self.flags) if self.flags else ()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Flags of the command that change the suite, `--override` and `KEY=VALUE` in turns."""
+        return tuple(config.override_flags(self.suite_text))
 
     @property
     def order_seed(self) -> str:

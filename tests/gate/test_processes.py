@@ -217,7 +217,7 @@ def test_primary_operations_share_the_level_of_an_after_effect():
 
 
 def test_the_most_certain_of_two_after_effects_ends_it_and_is_named():
-    found = of_two(2, {"after": 1.09}, {"after": 1.6}, 10).decision
+    found = of_two(3, {"after": 1.15}, {"after": 1.6}, 6).decision
     assert (found.settled, found.reason.partition(":")[0]) == (True, "load")
 
 
