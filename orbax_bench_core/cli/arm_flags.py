@@ -39,8 +39,7 @@ class FlaggedComparison(Comparison):
         if not flags:
             return found
         flags += override_flags(suite.text)
-        text = RunInfo.made_by(("ab", suite.source.file, *flags), found.text)
-        return dataclasses.replace(found, text=text)
+        return RunInfo.made_by(("ab", suite.source.file, *flags), found)
 
     def errors(self) -> contextlib.AbstractContextManager[None]:
         """Tells what is wrong with an arm by its flag."""

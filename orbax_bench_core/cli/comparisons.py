@@ -160,7 +160,13 @@ def bisect(
             also=kept_requirements(loaded, package, also or ()),
             only_wheels=only_wheels,
         )
-        return BisectRun(loaded, directory, package, releases, passport=known, how=how).run()
+        again = ["bisect", suite, "--package", package, "--good", good, "--bad", bad]
+        again += [] if wheels is None else ["--wheels", wheels]
+        again += [word for each in also or () for word in ("--with", each)]
+        again += ["--only-wheels"] if only_wheels else []
+        return BisectRun(
+            loaded, directory, package, releases, again=again, passport=known, how=how
+        ).run()
 
     measure_by(measure, suite, output_directory, flags, tells=False)
 

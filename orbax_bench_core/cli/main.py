@@ -164,12 +164,27 @@ def _clear() -> None:
     clear_own()
 
 
+def _is_recording(folder: str) -> bool:
+    if folder.startswith("gs://"):
+        from etils import epath
+
+        path: Any = epath.Path(folder)
+    elif os.path.isdir(folder):  # noqa: PTH112 - also of a word that can be no path
+        path = Path(folder)
+    else:
+        return False
+    # One level after the other: a bucket would list all of a run for one pattern of both.
+    with contextlib.suppress(OSError):  # the command itself says what is wrong with the place
+        hosts = [each for each in path.iterdir() if each.name.startswith("host_")]
+        return any(True for host in hosts for _ in host.glob("*.jsonl"))
+    return False
+
+
 def refuse_recordings(words: Iterable[str]) -> None:
-    """Points from a recording of a training job to the command that reads it."""
+    """Points from a recording of a training job, also of one that runs, to what reads it."""
     for word in words:
         folder = word.partition("=")[2] or word
-        is_folder = os.path.isdir(folder)  # noqa: PTH112 - also of a word that can be no path
-        if is_folder and any(Path(folder).glob("host_*/*.jsonl")):
+        if _is_recording(folder):
             from orbax_bench_core.errors import UserError, command
 
             raise UserError(

@@ -32,11 +32,11 @@ from orbax_bench_core.experiments.releases import (
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.pages import count, wait
 from orbax_bench_core.publishing import publish_verdicts, write_answer
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, RunInfo
 
 
 class BisectRun:
-    """A search that is about to be made."""
+    """A search that is about to be made; `again` makes it, but for its directory."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class BisectRun:
         package: str,
         releases: Sequence[Release],
         *,
+        again: Sequence[str],
         passport: passports.Passport | None,
         how: Measuring,
     ) -> None:
@@ -53,6 +54,7 @@ class BisectRun:
         self._package = package
         self._releases = {release.version: release for release in releases}
         self._bad = releases[-1].version
+        self._again = (*again, "-o", str(self._root))
         self._passport = passport
         self._how = how
         self._say, self._progress = how.reporter.line, how.reporter.tell
@@ -88,6 +90,7 @@ class BisectRun:
             newer.environment,
             gate=self._rules(version, against, confirming=again),
         )
+        suite = RunInfo.made_by(self._again, suite)
         measurement = Measurement(Comparison(), suite, str(self._root / folder), self._how)
         if not self._shown:
             self._say_length(measurement.session)
@@ -211,8 +214,13 @@ _OPERATIONS: Final = 10
 """Operations per arm of a run in one worker."""
 
 
-def make_runs(suite: LoadedSuite, directory: str, minutes: float, how: Measuring) -> int:
-    """Makes runs of a suite against itself, and of its own arms, while there is time."""
+def make_runs(
+    suite: LoadedSuite, directory: str, minutes: float, how: Measuring, again: Sequence[str]
+) -> int:
+    """Makes runs of a suite against itself, and of its own arms, while there is time.
+
+    `again` is the command that goes on with them, but for its directory.
+    """
     # In the first every slot of a block is a worker of its own, which shows by how much workers
     # differ. The others are made where both arms share one worker: a few runs of the same pair,
     # each in a new worker, show by how much the ratio of two options differs from worker to worker.
@@ -229,7 +237,8 @@ def make_runs(suite: LoadedSuite, directory: str, minutes: float, how: Measuring
             tell(f"\n{kind} {number}, after {spent:.1f} of {minutes:g} minutes")
             try:
                 folder = str(root / f"{kind}_{number:03}")
-                _compared(Measurement(Comparison(), one, folder, how))
+                made = RunInfo.made_by((*again, "-o", str(root)), one)
+                _compared(Measurement(Comparison(), made, folder, how))
             except STOPS as stop:
                 why, code = stopped(stop)
                 how.reporter.say(f"{why}; what is done is kept.")

@@ -269,7 +269,9 @@ def calibrate(
     def measure(loaded: LoadedSuite, directory: str, how: Measuring) -> int:
         from orbax_bench_core.cli.series import make_runs
 
-        stopped = make_runs(loaded, directory, minutes, how)
+        again = ["calibrate", *given, "--suite", suite, "--minutes", f"{minutes:g}"]
+        again += [] if save is None else ["--save", save]
+        stopped = make_runs(loaded, directory, minutes, how, again)
         return stopped or _read([*given, directory], save, flags)
 
     measure_by(measure, suite, output_directory, flags, tells=False, stderr=True)

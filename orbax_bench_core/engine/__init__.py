@@ -29,7 +29,6 @@ from orbax_bench_core.engine.measurement import run_sweep_point as run_sweep_poi
 from orbax_bench_core.engine.outputs import Outputs as Outputs
 from orbax_bench_core.engine.planning import MOST_STEPS as MOST_STEPS
 from orbax_bench_core.engine.planning import batches as batches
-from orbax_bench_core.engine.planning import plan as plan
 from orbax_bench_core.engine.point import ENDED as ENDED
 from orbax_bench_core.engine.point import SAID as SAID
 from orbax_bench_core.engine.point import PointFailed as PointFailed

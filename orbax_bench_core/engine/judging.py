@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 from orbax_bench_core.analysis.acceptance import with_acceptance
 from orbax_bench_core.analysis.verdicts import (
@@ -17,6 +18,7 @@ from orbax_bench_core.engine.point import SAID
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import VERDICTS, Outcome, exit_code
+from orbax_bench_core.gate import Word
 from orbax_bench_core.lineage import artifact_metadata, baseline_digest, bounded_metrics
 from orbax_bench_core.publishing import Notifiers, publish_verdicts
 from orbax_bench_core.records import Run, RunDirectory
@@ -151,9 +153,9 @@ def enforce_verdict(
     return Outputs(value=verdict)
 
 
-def _check(verdict: str) -> None:
-    if verdict and verdict not in VERDICTS:
-        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(VERDICTS)}")
+def _check(verdict: str, allowed: Sequence[str] = VERDICTS) -> None:
+    if verdict and verdict not in allowed:
+        raise UserError(f"not a verdict: {shown(verdict)}; it is one of {', '.join(allowed)}")
 
 
 def _reasons(verdict: str, report: VerdictReport | None) -> Iterator[str]:
@@ -204,9 +206,9 @@ def publish_baseline(
         in the registry.
 
     Raises:
-        UserError: The run cannot be a baseline, or the word is no verdict.
+        UserError: The run cannot be a baseline, or the word is none that a comparison returns.
     """
-    _check(verdict)
+    _check(verdict, get_args(Word))
     run = RunDirectory(output_directory)
     if verdict not in ("", "PASS", *(["INCONCLUSIVE"] if allow_inconclusive else [])):
         print(f"{SAID}{output_directory} is not captured: {verdict}", flush=True)

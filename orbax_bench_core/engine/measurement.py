@@ -4,12 +4,20 @@ import functools
 from collections.abc import Callable, Sequence
 
 from orbax_bench_core import lineage
+from orbax_bench_core.config import (
+    LoadedSuite,
+    SuiteSource,
+    parse_suite,
+    with_keys,
+    with_overrides,
+)
 from orbax_bench_core.engine.outputs import Outputs, StepOutput
-from orbax_bench_core.engine.planning import ensure_checkpoint, plan, points_in
+from orbax_bench_core.engine.planning import batches, check_modules, ensure_checkpoint, points_in
 from orbax_bench_core.engine.point import BatchOutcome, launch_batch, run_batch
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import HOST_WAIT_S, RunSettings
+from orbax_bench_core.execute import HOST_WAIT_S, RunSettings, Session
+from orbax_bench_core.experiments import Experiment, load_for
 from orbax_bench_core.launchers import expected_devices
 from orbax_bench_core.leases import batch_name
 from orbax_bench_core.records import RunDirectory
@@ -48,25 +56,33 @@ def plan_sweep(
         `planned` is the suite, as `run.json` holds it.
 
     Raises:
-        UserError: The suite is invalid, or the directory cannot be used.
+        UserError: The suite is invalid, this image lacks a module, or the directory cannot be used.
     """
-    steps = plan(
-        suite,
-        output_directory,
-        arms,
-        processes,
-        file,
-        points_per_step,
-        most_steps,
-        engine_run,
-        go_on=go_on,
-    )
-    run = RunDirectory(output_directory)
+    if arms:
+        suite = with_keys(suite, {"arms": SuiteSource(arms, "arms").data})
+
+    def read(overrides: Sequence[str]) -> LoadedSuite:
+        return parse_suite(with_overrides(suite, overrides), file)
+
+    loaded = load_for(Experiment(), read, hosts=processes)
+    check_modules(loaded.suite)
+    session = Session.begin(loaded, output_directory, engine_run=engine_run, go_on=go_on)
+    run = session.directory
+    repeats = session.info.num_repeats + session.info.execution.warmups
+    steps = batches(session.entries, repeats, points_per_step, most_steps)
+    ids = [[entry.id for entry in step] for step in steps]
+    try:
+        lineage.write_planned(run.root, ids)
+    except OSError as error:
+        raise UserError(f"cannot write to {output_directory}: {error}") from None
     place = str(run.root / "run.json")
     metadata = lineage.artifact_metadata(
         "suite", run, digest=lineage.config_digest(run), path=place
     )
-    return Outputs(value=steps, named={"planned": StepOutput(metadata=metadata, place=place)})
+    return Outputs(
+        value=[" ".join(step) for step in ids],
+        named={"planned": StepOutput(metadata=metadata, place=place)},
+    )
 
 
 @tried_again

@@ -1,4 +1,4 @@
-"""Steps before the first point: the plan of a sweep, and the checkpoint that its points load."""
+"""Before the first point: which step measures which points, and the checkpoint that they load."""
 
 import importlib.util
 import json
@@ -8,19 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from orbax_bench_core.config import (
-    LoadedSuite,
-    Suite,
-    SuiteSource,
-    parse_suite,
-    with_keys,
-    with_overrides,
-)
+from orbax_bench_core.config import Suite, parse_suite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.execute import Session, refuse_several_hosts
-from orbax_bench_core.experiments import Experiment, load_for
+from orbax_bench_core.execute import refuse_several_hosts
 from orbax_bench_core.files import place
-from orbax_bench_core.lineage import write_planned
 from orbax_bench_core.python_command import python_command
 from orbax_bench_core.sweep import Pair, SweepEntry, SweepPoint, benchmark_of
 
@@ -44,61 +35,6 @@ _MODULES: Final = {
 """What built-ins import beside JAX and Orbax, each of which an extra of that name brings."""
 _MOST_POINTS: Final = 1000
 """Points of one step, whose ids travel in one argument of a command."""
-
-
-def plan(
-    suite_text: str,
-    output_directory: str,
-    arms: str = "",
-    processes: int = 0,
-    file: str = "",
-    points_per_step: int = 0,
-    most_steps: int = 0,
-    engine_run: str = "",
-    *,
-    go_on: bool = False,
-) -> list[str]:
-    """Expands a suite, begins its run directory, and notes which step measures which points.
-
-    Args:
-        suite_text: The suite as YAML.
-        output_directory: The run directory, local or gs://.
-        arms: What replaces the `arms` of the suite, as YAML; empty for nothing.
-        processes: Hosts that measure a point together, where the suite names no number.
-        file: Name of the suite, for messages and to find classes next to it.
-        points_per_step: Points of one step; 0 for as many as take some minutes.
-        most_steps: Steps that the engine takes; 0 for our own limit.
-        engine_run: Id of the run of the engine.
-        go_on: Whether a directory of another run of the engine is continued.
-
-    Returns:
-        For each step the ids of its points, with spaces between.
-
-    Raises:
-        UserError: The suite is invalid, this image lacks a module, or the directory is not ours.
-    """
-    if arms:
-        suite_text = with_keys(suite_text, {"arms": SuiteSource(arms, "arms").data})
-
-    def read(overrides: Sequence[str]) -> LoadedSuite:
-        return parse_suite(with_overrides(suite_text, overrides), file)
-
-    loaded = load_for(Experiment(), read, hosts=processes)
-    check_modules(loaded.suite)
-    session = Session.begin(
-        loaded,
-        output_directory,
-        engine_run=engine_run,
-        go_on=go_on,
-    )
-    repeats = session.info.num_repeats + session.info.execution.warmups
-    steps = batches(session.entries, repeats, points_per_step, most_steps)
-    ids = [[entry.id for entry in step] for step in steps]
-    try:
-        write_planned(session.directory.root, ids)
-    except OSError as error:
-        raise UserError(f"cannot write to {output_directory}: {error}") from None
-    return [" ".join(step) for step in ids]
 
 
 def check_modules(suite: Suite) -> None:

@@ -23,6 +23,7 @@ from orbax_bench_core.execute.variables import (
 
 _OFF = ("none", "off", "0")
 _PORTS = 65_536
+"""One more than the highest port, whose number has 16 bits."""
 
 
 def detect_cluster(environment: Mapping[str, str]) -> Cluster | None:

@@ -16,6 +16,7 @@ _FLAVOR: Final = {"Metadata-Flavor": "Google"}
 _TIMEOUT_S = 1.0
 _MOST_BYTES = 2**20
 _PASSING: Final = (429, 500, 502, 503, 504)
+"""Statuses of a server that is starting or has too much to do: it is asked again."""
 WAIT_S = 600.0
 """How long a server that is starting is waited for: as long as hosts may take to join."""
 _PAUSE_S = 1.0

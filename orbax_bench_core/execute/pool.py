@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from orbax_bench_core.sweep import SweepPoint
 
 _MAX_SHARING_GROUPS = 2
+"""Groups that share an accelerator: one of each arm of a comparison."""
 
 _ROOM_TO_WAIT: Final = 4 << 30
 """Bytes of free memory for each group that waits: a worker takes about a twentieth of that, which

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -28,6 +29,7 @@ from orbax_bench_core.config import (
     GateConfig,
     LoadedSuite,
     load_suite,
+    override_flags,
     parse_suite,
     with_keys,
 )
@@ -37,7 +39,7 @@ from orbax_bench_core.experiments.experiment import Conclusion, Experiment, meas
 from orbax_bench_core.pages import count
 from orbax_bench_core.publishing import publish_verdicts
 from orbax_bench_core.reasons import NO_REASON, Reason, Reasons, because
-from orbax_bench_core.records import Run, RunDirectory
+from orbax_bench_core.records import Run, RunDirectory, RunInfo
 from orbax_bench_core.sweep import Pair, PairDesign, lives_of
 
 if TYPE_CHECKING:
@@ -299,5 +301,7 @@ def _with_arms(loaded: LoadedSuite, arms: Mapping[str, Mapping[str, Any]] | None
                 (),
             )
         )
-    text = with_keys(loaded.text, {"arms": arms}, loaded.source.file)
-    return parse_suite(text, loaded.source.file)
+    file = loaded.source.file
+    flags = (*override_flags(loaded.text), "--override", f"arms={json.dumps(arms, default=str)}")
+    found = parse_suite(with_keys(loaded.text, {"arms": arms}, file), file)
+    return RunInfo.made_by(("ab", file, *flags), found)

@@ -167,7 +167,7 @@ def holm_levels(found: Mapping[_Key, float | None], family: int, alpha: float) -
         family: Hypotheses that share alpha, at least as many as `found`.
         alpha: Level of the family (S. Holm, Scand. J. Statist. 6 (1979) 65).
     """
-    order = sorted(found, key=lambda name: 1.0 if (p := found[name]) is None else p)
+    order = sorted(found, key=lambda name: found[name] or 0.0)
     rejected, levels = 0, {}
     for name in order:
         levels[name] = alpha / (family - rejected)

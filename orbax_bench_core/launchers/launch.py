@@ -19,6 +19,7 @@ from orbax_bench_core.launchers.tpus import SliceShape
 from orbax_bench_core.python_command import python_command
 
 _DIGITS: Final = 10
+"""Digits of the hash in a name that is made here; 6 characters are left for the stem."""
 LONGEST_NAME: Final = 20
 """Characters of a name that is made here; JobSet leaves 26, and 22 to one that Pathways makes."""
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import jax
 
 _FILE_IO_CONCURRENCY: Final = 128
+"""The limit that Orbax gives TensorStore."""
 _ZSTD: Final = {"name": "zstd", "configuration": {"level": 3}}
 
 

@@ -30,6 +30,7 @@ OWN_TIMES: Final = {
 """Events that time what a host writes itself, with the waits for the primary host in them."""
 
 _PART_BYTES: Final = 2**20
+"""Bytes after which a part is ended: in a bucket each write sends its whole part again."""
 _MOST_CHARACTERS: Final = 500
 _SECRET: Final = re.compile(r"(?<=://)[^\s/@]+@|(?<=[?&])([\w.-]*=)[^\s&\"']+")
 

@@ -1,6 +1,7 @@
 """Run info: what `run.json` says of a run, its points and its rules."""
 
 import contextlib
+import dataclasses
 import datetime
 import enum
 import json
@@ -73,22 +74,28 @@ class RunInfo(Versioned):
         return sweep.arrangement(self.order_seed, pair.id, block)
 
     @staticmethod
-    def made_by(words: Sequence[str], text: str) -> str:
-        """Returns the text of a suite that no file has, with the command that made it."""
+    def made_by(words: Sequence[str], suite: config.LoadedSuite) -> config.LoadedSuite:
+        """Returns a suite that no file has, whose text says the command that made it."""
         # At its end, so that messages name the lines of the file.
-        return f"{text.rstrip()}\n{_MADE_BY}{shlex.join(words)}\n"
+        text = f"{suite.text.rstrip()}\n{_MADE_BY}{shlex.join(words)}\n"
+        return dataclasses.replace(suite, text=text)
 
     @property
     def again(self) -> tuple[str, ...]:
         """Command that goes on with a comparison, but for its directory.
 
-        It is empty where that is `ab` with the file of the suite alone.
+        It is empty where that is `ab` with the file of the suite alone. With a directory of its own
+        it is the command of a series, such as `bisect`, of which the comparison is a part.
         """
         last = self.suite_text.rstrip().rpartition("\n")[2]
         if last.startswith(_MADE_BY):
             return tuple(shlex.split(last.removeprefix(_MADE_BY)))
-        flags = config.override_flags(self.suite_text)
-        return ("ab", self.suite_file, *flags) if flags else ()
+        return ("ab", self.suite_file, *self.flags) if self.flags else ()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Flags of the command that change the suite, `--override` and `KEY=VALUE` in turns."""
+        return tuple(config.override_flags(self.suite_text))
 
     @property
     def order_seed(self) -> str:

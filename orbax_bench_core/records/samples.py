@@ -103,9 +103,14 @@ class SamplesFile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if error[0] is None:
-            self._write()
-        self._writer.close()
+        try:
+            if error[0] is None:
+                self._write()
+                self._writer.close()
+        finally:
+            # A file that is given up has no end. Collected while it is open, the writer would write
+            # one, into a file that is closed by then.
+            self._writer.is_open = False
 
     def add(self, record: Record) -> None:
         """Adds the samples of a record and of its failed attempts."""

@@ -121,7 +121,6 @@ def test_what_was_measured_apart_only_warns(report, code, tmp_path):
     ("verdict", "tolerant", "captured"),
     [
         ("REGRESSION", True, False),
-        ("LEAK", True, False),
         ("INCONCLUSIVE", False, False),
         ("INCONCLUSIVE", True, True),
         ("PASS", False, True),
@@ -137,6 +136,18 @@ def test_a_run_that_looks_slower_is_not_captured(
     )
     assert bool(found.value) == captured == (tmp_path / "r").exists()
     assert found.named["baseline"].metadata.get("not_captured", "") == ("" if captured else verdict)
+
+
+def test_a_word_that_no_comparison_returns_is_a_mistake_for_a_capture(
+    orbax_bench, make_record, make_run, tmp_path
+):
+    run = make_run([make_record()])
+    words = ("step", "publish-baseline", tmp_path / "r", "-o", run.root, "--verdict", "LEAK")
+    done = orbax_bench(*words)
+    assert done.code == Exit.INVALID
+    allowed = "it is one of REGRESSION, PASS, INCONCLUSIVE"
+    assert f"not a verdict: 'LEAK'; {allowed}" in done.err
+    assert not (tmp_path / "r").exists()
 
 
 def test_the_guide_has_this_table_and_no_other_page_has_one():

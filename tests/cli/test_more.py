@@ -9,10 +9,14 @@ import signal
 import pytest
 import yaml
 
+import orbax_bench_core
+from orbax_bench_core import execute
+from orbax_bench_core.analysis.verdicts import verdicts_document
 from orbax_bench_core.records import RunDirectory
 from tests.support.fake_cli import fake_workers
 from tests.support.processes import FAKE_CLI, start_cli, wait_until
 from tests.support.scripted import NAME
+from tests.support.shown import next_command, terminal
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +47,10 @@ class Case:
         return "ab", self.suite, "-o", self.out, "--no-lock", *flags
 
     def ab(self, *flags):
-        done = self._call(*self.words(*flags))
+        return self.call(*self.words(*flags))
+
+    def call(self, *words):
+        done = self._call(*words)
         return done.code, " ".join(f"{done.out} {done.err}".split())
 
     @property
@@ -130,6 +137,27 @@ def test_killed_in_the_middle_the_same_command_goes_on_to_the_look_that_was_gran
     assert "nothing is added: it is not at its end, and goes on without that" in said
     assert {name: case.records[name] for name in before} == before
     assert list(RunDirectory(str(case.out)).read_info().more.values()) == [18]
+
+
+def test_what_was_compared_by_a_python_call_goes_on_by_the_command_that_it_names(case):
+    case.write(SLOW_FROM_TEN_ON, slow_by=1.0)
+    content = yaml.safe_load(case.suite.read_text())
+    arms = content.pop("arms")
+    case.suite.write_text(yaml.safe_dump(content))
+    for more in (None, 0):
+        run = orbax_bench_core.ab(
+            str(case.suite),
+            str(case.out),
+            arms=arms,
+            overrides=["benchmarks.0.options.slow_by=1.4"],
+            more=more,
+            settings=execute.RunSettings(),
+        )
+    found = verdicts_document(orbax_bench_core.read_verdicts(run), str(case.out))
+    words = next_command(terminal(found, width=1000))
+    assert (words[0], words[-1]) == ("ab", "--more")
+    code, said = case.call(*words, "--no-lock")
+    assert (code, case.verdict) == (3, ("REGRESSION", 30)), said
 
 
 def test_another_suite_or_other_rules_are_refused_and_nothing_is_granted(begun):

@@ -5,8 +5,10 @@ import sys
 import numpy as np
 import orbax.checkpoint as ocp
 import pytest
+from etils import epath
 
 from orbax_bench_core.config import load_suite
+from tests.support.bucket import served_bucket  # noqa: F401 - a fixture
 from tests.support.processes import run_cli
 from tests.support.recordings import Job
 
@@ -49,6 +51,27 @@ def test_a_program_that_has_such_an_option_itself_is_started(tmp_path):
     for words in (["-u", "-c", "print('-E')", "-I"], ["-mplatform", "-E"], ["-V", "-c", "-I"]):
         done = run_cli("record", "-o", tmp_path, "--", sys.executable, *words)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_recording_in_a_bucket_is_told_as_one_on_disk_and_stays_as_it_is(
+    orbax_bench,
+    tmp_path,
+    served_bucket,
+):
+    Job(tmp_path).train().saves_of(2).write(close=False)
+    (lines,) = (tmp_path / "recording").rglob("*.jsonl")
+    folder = epath.Path(f"{served_bucket}/jobs/recording")
+    (folder / "host_00000" / f"{lines.stem}.part_00001.jsonl").write_bytes(lines.read_bytes())
+    for words in (
+        *(("report", folder), ("compare", folder, folder), ("history", folder), ("best", folder)),
+        *(("goodput", "--from-log", folder), ("site", folder), ("run", "s.yaml", "-o", folder)),
+    ):
+        outcome = orbax_bench(*words)
+        assert outcome.code == 2, words
+        assert f"{folder} is a recording of a training job, not a run" in outcome.err, words
+        assert f"`orbax-bench diagnose {folder} --as-run RUN`" in outcome.err
+    assert [each.name for each in folder.iterdir()] == ["host_00000"]
+    assert orbax_bench("diagnose", folder).code == 0
 
 
 def test_diagnose_reads_it(orbax_bench, tmp_path):

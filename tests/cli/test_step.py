@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.engine import plan
+from orbax_bench_core.engine import plan_sweep
 from orbax_bench_core.exit_codes import Exit
 from orbax_bench_core.publishing import publish
 from orbax_bench_core.records import RunDirectory
@@ -36,7 +36,7 @@ def step(*words, cli=FAKE_CLI):
 
 def planned(suite, run):
     """Begins a run; returns the ids of its points."""
-    plan(suite, str(run))
+    plan_sweep(suite, str(run))
     return [point.id for point in RunDirectory(str(run)).read_info().expansion.points]
 
 

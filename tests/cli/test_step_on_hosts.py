@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orbax_bench_core.engine import plan
+from orbax_bench_core.engine import plan_sweep
 from orbax_bench_core.records import RunDirectory
 from tests.support.cluster import Hosts
 from tests.support.processes import ROOT
@@ -25,7 +25,7 @@ def begin(tmp_path, monkeypatch):
             "benchmarks": [{"generator": NAME, "options": {"save_s": [0.02, 0.03]}}],
         }
         out = str(tmp_path / "out")
-        plan(json.dumps(suite), out, processes=processes)
+        plan_sweep(json.dumps(suite), out, processes=processes)
         return [entry.id for entry in RunDirectory(out).read_info().expansion.points], out
 
     return make

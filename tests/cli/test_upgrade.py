@@ -110,6 +110,7 @@ def test_what_is_unfinished_goes_on_by_upgrade_on_every_page_and_in_the_terminal
     monkeypatch.chdir(tmp_path)
     suite = ("--suite", str(write_suite())) if own else ()
     both = ["upgrade", *suite, "--from", "0.11.32", "--to", "0.12.8", "--with", "jax==0.10.2"]
+    both += ["--override", "execution.warmups=0"]
     said = orbax_bench(*both).out
     assert_accepted(said)
     again = [*both, "-o", str(tmp_path / "upgrade-0.11.32-0.12.8")]

@@ -201,4 +201,4 @@ def test_every_step_is_tried_again():
 
     steps = [name for name, found in vars(engine).items() if inspect.isfunction(found)]
     once = {name for name in steps if not hasattr(getattr(engine, name), "__wrapped__")}
-    assert once == {"as_component", "batches", "plan", "run_batch", "run_folder"}
+    assert once == {"as_component", "batches", "run_batch", "run_folder"}

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from orbax_bench_core.config import ConfigModel
-from orbax_bench_core.engine import PointFailed, plan
+from orbax_bench_core.engine import PointFailed, plan_sweep
 from orbax_bench_core.engine.point import launch_batch
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.experiments import RunSettings
@@ -67,7 +67,7 @@ def point(tmp_path, monkeypatch):
             "benchmarks": [{"generator": NAME, "options": options or {"save_s": 0.02}}],
         }
         out = str(tmp_path / "out")
-        return plan(json.dumps(suite), out, processes=processes)[0], out
+        return plan_sweep(json.dumps(suite), out, processes=processes).value[0], out
 
     return make
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from orbax_bench_core.config import parse_suite
-from orbax_bench_core.engine import batches, plan
+from orbax_bench_core.engine import batches, plan_sweep
 from orbax_bench_core.engine.planning import points_in
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.leases import batch_name
@@ -70,7 +70,7 @@ def begin(tmp_path, monkeypatch):
     """Plans a suite for a run of an engine."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     suite = json.dumps({"suite_name": "s", "benchmarks": [{"generator": NAME, "options": {}}]})
-    return lambda text=suite, **how: plan(text, str(tmp_path / "run"), **how)
+    return lambda text=suite, **how: plan_sweep(text, str(tmp_path / "run"), **how).value
 
 
 def contents(folder):
@@ -128,7 +128,7 @@ def test_a_plan_is_noted_in_the_run_directory(tmp_path, monkeypatch):
         "suite_name": "sizes",
         "benchmarks": [{"generator": NAME, "options": {"save_s": [0.1, 0.2, 0.3]}}],
     }
-    found = plan(json.dumps(suite), str(tmp_path / "out"), points_per_step=2)
+    found = plan_sweep(json.dumps(suite), str(tmp_path / "out"), points_per_step=2).value
     ids = [batch.split() for batch in found]
     assert [len(batch) for batch in ids] == [2, 1]
     run = RunDirectory(str(tmp_path / "out"))

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from orbax_bench_core.engine import plan
+from orbax_bench_core.engine import plan_sweep
 from orbax_bench_core.records import RunDirectory
 from tests.support.processes import FAKE_CLI, ROOT
 
@@ -58,7 +58,7 @@ def pods(tmp_path):
 
 
 def planned(folder, lasts_s):
-    plan(SUITE % lasts_s, str(folder))
+    plan_sweep(SUITE % lasts_s, str(folder))
     return [point.id for point in RunDirectory(str(folder)).read_info().expansion.points]
 
 

@@ -121,7 +121,7 @@ def test_the_log_of_a_step_says_what_each_look_found_and_leaves_the_verdict_to_o
     suite, tmp_path, capfd
 ):
     out = tmp_path / "out"
-    pair, _ = engine.plan(suite(ARMS, act=["behave", "lag"]), str(out), points_per_step=1)
+    pair, _ = engine.plan_sweep(suite(ARMS, act=["behave", "lag"]), str(out)).value
     _, records = engine.run_batch([pair], str(out), settings=SETTINGS, lock=False)
     [line] = capfd.readouterr().out.splitlines()
     assert " after 5 blocks: ✗ REGRESSION: saves take " in line
@@ -132,7 +132,7 @@ def test_the_log_of_a_step_says_what_each_look_found_and_leaves_the_verdict_to_o
 
 @pytest.mark.slow
 def test_the_points_of_a_batch_share_a_worker_and_have_lines_for_the_log(suite, tmp_path, capfd):
-    [batch] = engine.plan(suite(save_s=[0.02, 0.03]), str(tmp_path / "out"))
+    [batch] = engine.plan_sweep(suite(save_s=[0.02, 0.03]), str(tmp_path / "out")).value
     info, records = engine.run_batch(
         batch.split(), str(tmp_path / "out"), settings=SETTINGS, limits=False, lock=False
     )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbax_bench_core.engine import plan
+from orbax_bench_core.engine import plan_sweep
 from orbax_bench_core.engine.planning import ensure_checkpoint
 from orbax_bench_core.errors import UserError
 from tests.support.cluster import Hosts
@@ -31,7 +31,7 @@ def begin(tmp_path, monkeypatch):
             "benchmarks": [{"generator": NAME, "options": {"save_s": [0.02, 0.03], **options}}],
         }
         out = str(tmp_path / "out")
-        return plan(json.dumps(suite), out, points_per_step=1), out
+        return plan_sweep(json.dumps(suite), out, points_per_step=1).value, out
 
     return make
 

@@ -1,5 +1,7 @@
 """Failures that are added up over nights."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,15 @@ def test_a_night_without_failures_is_no_evidence(nights):
     (night,) = nights(1, 0.0, 0.0)
     assert (night.candidate, night.baseline, night.operations) == (0, 0, 2 * BLOCKS)
     assert set(night.evidence) == {0.0}
+
+
+def test_a_failure_of_the_candidate_is_weighed_against_three_odds():
+    labels = np.array([[True, False, False, True]])
+    night = NightCount.of(np.array([[True, False, False, False]])[:, :, None], labels)
+    assert night.evidence == pytest.approx([math.log(2 * o / (1 + o)) for o in (2.0, 5.0, 50.0)])
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_stretch_begins_with_the_first_night_that_says_something(nights, before):
+    (found, *_) = over_nights([*nights(before, 0.0, 0.0), *nights(3, 0.0, 0.2)])
+    assert found[0] == before

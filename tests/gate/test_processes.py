@@ -9,6 +9,7 @@ from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import judge, random_labels
 from orbax_bench_core.gate.blocks import read_blocks
+from orbax_bench_core.gate.carry_over import CarryOver
 from orbax_bench_core.gate.processes import PRIOR, Spread
 
 GATE = GateConfig(primary=("save",))
@@ -24,6 +25,20 @@ def comparison(seed, *, ratio=1.0, apart=0.0, after=1.0, noise=0.05, blocks=50):
     before[:: 4 * PER_PROCESS] = False
     logs = noise * rng.standard_normal(labels.shape) + labels * (math.log(ratio) + option[:, None])
     return np.exp(logs + math.log(after) * before.reshape(labels.shape)), labels
+
+
+def of_two(seed, save, load, blocks):
+    """A point of two primary operations in the same order of the arms."""
+    times, labels = comparison(seed, blocks=blocks, **save)
+    both = {"save": times, "load": comparison(seed, blocks=blocks, **load)[0]}
+    gate = GateConfig(primary=("save", "load"))
+    return judge(both, labels, gate, blocks_per_process=PER_PROCESS)
+
+
+def job(seed, blocks, **how):
+    """Test of what a job pays, by the noise within the processes alone."""
+    found = read_blocks(*comparison(seed, blocks=max(2, blocks), **how), per_process=PER_PROCESS)
+    return CarryOver.of(found.first(blocks), 0.0).job(Spread(1, 0.0, math.inf))
 
 
 def judged(times, labels, per_process=PER_PROCESS, gate=GATE):
@@ -159,3 +174,63 @@ def test_a_large_effect_in_three_primary_operations_is_decided_at_the_first_look
         three, labels, GateConfig(), blocks_per_process=None if lives else PER_PROCESS
     ).decision
     assert (found.word, found.endpoint) == ("REGRESSION", "failures" if fails else "time")
+
+
+@pytest.mark.parametrize(("blocks", "freedom"), [(1, 1), (2, 3), (6, 13), (10, 23)])
+def test_what_a_job_pays_is_as_sure_as_the_operations_that_tell(blocks, freedom):
+    # Of 4 in a block each but the first of a process, less a mean for each block and two factors.
+    found = job(1, blocks)
+    assert found.freedom == freedom
+    assert (found.error > 1) == (blocks == 1)  # of which nothing is known
+
+
+def test_the_error_of_what_a_job_pays_is_that_of_its_estimate_and_knows_both_factors():
+    found = [job(seed, 6) for seed in range(1000)]
+    errors = np.mean([each.error**2 for each in found])
+    assert errors == pytest.approx(np.var([each.centre for each in found]), rel=0.08)
+    assert job(1, 10, ratio=1.2, after=1.1).error == pytest.approx(job(1, 10).error)
+
+
+def test_where_processes_differ_more_blocks_are_needed():
+    times, labels = comparison(1, ratio=1.1, apart=0.07, noise=0.1, blocks=10)
+    alone, several = (judged(times, labels, each).operations["save"] for each in (None, 2))
+    assert alone.more_blocks < several.more_blocks
+
+
+PAID_BY_THE_NEXT = {"ratio": 1.2, "after": 0.7}
+
+
+@pytest.mark.parametrize(("other", "word"), [(1.0, "INCONCLUSIVE"), (3.0, "REGRESSION")])
+def test_one_operation_whose_regression_stands_is_enough_and_one_that_passes_is_not(other, word):
+    for seed in range(3):
+        found = of_two(seed, PAID_BY_THE_NEXT, {"ratio": other}, 50).decision
+        assert found.word == word
+        assert found.reason.startswith("save: an operation takes 0.7") == (other == 1.0)
+
+
+def test_primary_operations_share_the_level_of_an_after_effect():
+    certain, other = comparison(46, after=1.12, blocks=10), {"noise": 0.01}
+    assert judged(*certain).decision.settled
+    assert not of_two(46, {"after": 1.12}, other, 10).decision.settled
+    suspected = {"after": 1.12, "noise": 0.3}
+    assert "as long after" in judged(*comparison(1, blocks=30, **suspected)).decision.reason
+    assert "as long after" not in of_two(1, suspected, other, 30).decision.reason
+
+
+def test_the_most_certain_of_two_after_effects_ends_it_and_is_named():
+    found = of_two(3, {"after": 1.15}, {"after": 1.6}, 6).decision
+    assert (found.settled, found.reason.partition(":")[0]) == (True, "load")
+
+
+def test_what_only_the_job_leaves_open_waits_for_the_next_look():
+    found = [judged(*comparison(seed, after=1.15, noise=0.2, blocks=20)) for seed in range(20)]
+    waiting = [each for each in found if not each.decision.settled]
+    assert len(waiting) >= 10
+    assert not any(each.carries_over for each in waiting)
+
+
+@pytest.mark.parametrize(("until", "next_look"), [(99, None), (100, 100), (167, 100), (168, 100)])
+def test_it_goes_on_up_to_the_look_that_is_granted(until, next_look):
+    times, labels = comparison(3, ratio=1.12, noise=0.2, blocks=30)
+    found = judge({"save": times}, labels, GATE, until=until).decision
+    assert (found.word, found.next_look) == ("INCONCLUSIVE", next_look)

@@ -203,3 +203,10 @@ def test_days_that_differ_as_they_always_did_seldom_raise_an_alarm():
         now = run(math.exp(days[21] - days[20]))
         false += decide_unpaired(ONE, now, past).word == "REGRESSION"
     assert false <= 12
+
+
+@pytest.mark.parametrize("base", [0.1, 0.3, 0.7, 1.1, 3.3])
+def test_ties_at_the_bound_count_against_a_regression(base):
+    ratio = 1 + decide_unpaired(ONE, ONE, []).detectable
+    found = decide_unpaired([base] * 40, [base * ratio] * 40, [])
+    assert (found.word, found.p_regression) == ("INCONCLUSIVE", pytest.approx(1.0))

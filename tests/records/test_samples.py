@@ -1,5 +1,6 @@
 """All samples of a run as one table; tests/golden has its columns and rows, word for word."""
 
+import gc
 import io
 import math
 
@@ -36,6 +37,20 @@ def test_nan_is_a_value_and_not_missing(make_record):
 def test_a_run_without_samples_has_all_columns_and_no_rows():
     table = read([])
     assert (table.num_rows, table.column_names) == (0, list(COLUMNS))
+
+
+def test_a_table_that_is_interrupted_is_not_ended_when_it_is_collected(make_record, monkeypatch):
+    def interrupt(records):
+        raise KeyboardInterrupt
+
+    def fill():
+        with io.BytesIO() as file, SamplesFile(file) as samples:
+            samples.add(make_record())
+
+    monkeypatch.setattr(samples, "samples_table", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fill()
+    gc.collect()  # what is raised then fails this test
 
 
 def test_many_records_are_written_group_by_group(make_record, monkeypatch):

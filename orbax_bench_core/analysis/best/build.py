@@ -101,6 +101,7 @@ def best_of(
         run_id=info.run_id,
         suite=info.suite_name,
         suite_file=info.suite_file,
+        flags=info.flags,
         interleaved=info.execution.order == "interleaved",
         goal=chosen,
         level=LEVEL,

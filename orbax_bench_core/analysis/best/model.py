@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pydantic
+
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.records import Verified
@@ -232,6 +234,7 @@ class Best(ResultModel):
         run_id: The run.
         suite: Name of its suite.
         suite_file: Where the suite came from.
+        flags: Flags of the command that changed it.
         interleaved: Whether each round measured every point, so that rounds are pairs.
         goal: The goal.
         level: Level of ties and intervals.
@@ -243,6 +246,7 @@ class Best(ResultModel):
     run_id: str
     suite: str
     suite_file: str
+    flags: tuple[str, ...] = pydantic.Field(default=(), exclude_if=lambda found: not found)
     interleaved: bool
     goal: Goal
     level: float

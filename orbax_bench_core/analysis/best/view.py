@@ -110,7 +110,7 @@ def _following(best: model.Best, place: str, *, code: bool) -> pages.Code | None
     asked += [] if bound is None else ["--peak-memory", str(bound)]
     if code:
         return pages.Code(command("best", place, *asked, "--details"), "What each option does.")
-    run = ("run", best.suite_file, "--output-directory")
+    run = ("run", best.suite_file, *best.flags, "--output-directory")
     if word == "UNDECIDED" and not best.interleaved and best.suite_file:
         other = (f"{place}-interleaved", "--override", "execution.order=interleaved")
         return pages.Code(command(*run, *other), "Rounds that measure every point in turn decide.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import pydantic
+
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 
@@ -76,6 +78,7 @@ class Soak(ResultModel):
         run_id: The run.
         suite: Name of its suite.
         suite_file: Where the suite came from; empty if that was not noted.
+        flags: Flags of the command that changed it, but for the number of saves.
         limit_mib: Growth of memory per save that is allowed, in MiB.
         word: LEAK if any process leaks, PASS if all pass.
         series: One per point and host.
@@ -90,6 +93,7 @@ class Soak(ResultModel):
     series: tuple[SoakSeries, ...]
     notes: tuple[str, ...] = ()
     suite_file: str = ""
+    flags: tuple[str, ...] = pydantic.Field(default=(), exclude_if=lambda found: not found)
 
     @property
     def outcome(self) -> Outcome:

@@ -73,10 +73,13 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
     words = [series.word for series in found]
     if any(series.failed for series in found):
         words.append("INCONCLUSIVE")  # what a failure ended has not passed
+    # The number of saves is that of `--saves`, which the command gives anew.
+    own = [each for each in run.info.flags[1::2] if not each.startswith("num_repeats=")]
     return Soak(
         run_id=run.info.run_id,
         suite=run.info.suite_name,
         suite_file=run.info.suite_file,
+        flags=tuple(word for each in own for word in ("--override", each)),
         limit_mib=limit_mib,
         word=together(words),
         series=tuple(found),

@@ -114,7 +114,8 @@ def _following(soak: Soak, place: str) -> pages.Code | None:
     if soak.word == "INCONCLUSIVE" and worst.needed is not None:
         if not soak.suite_file:  # of an earlier release
             return None
-        again = command("soak", soak.suite_file, "--saves", worst.needed, "-o", place)
+        saves = ("--saves", worst.needed)
+        again = command("soak", soak.suite_file, *soak.flags, *saves, "-o", place)
         return pages.Code(again, "Make more saves of one process.")
     most = max((max(growth.whole.high, growth.half.high) for growth in memory), default=0.0)
     higher = command("soak", place, "--limit", f"{1.2 * most:.2g}")

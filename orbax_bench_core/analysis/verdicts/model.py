@@ -172,7 +172,8 @@ class VerdictReport(ResultModel):
             reasons.
         suite: Name of the suite.
         suite_file: Where the suite came from, for the command that goes on; empty if not known.
-        again: The command that goes on, without its directory; empty for `ab` with that file.
+        again: The command that goes on, without its directory; empty for `ab` with that file, and
+            with a directory where it is the command of a series of comparisons.
         run_id: The run of the candidate.
         baseline: What the baseline is, for people: an arm's overrides, a revision, a path.
         candidate: What the candidate is, for people.

@@ -84,15 +84,23 @@ def following(report: VerdictReport, place: str) -> pages.Code:
         passed = report.word == "PASS" or report.is_study
         why = "Nothing has to be done" if passed else "Look into it before you ship"
         return pages.Code(details, f"{why}. All times and metrics:")
-    again = (*(report.again or ("ab", report.suite_file)), "-o", place)
+    in_series = "-o" in report.again
+    again = report.again or ("ab", report.suite_file)
+    again = again if in_series else (*again, "-o", place)
     found = [going_on(point, report.gate) for point in open_]
     ways = {each.why for each in found}
     if "unfinished" in ways:
         return pages.Code(command(*again), "It is not at its end; the same command goes on:")
     if "no_use" in ways:
         return pages.Code(details, "More operations would not do; what was measured, and what not:")
+    farthest = max(found, key=lambda each: each.until)
+    if ways == {"more"} and in_series:
+        return pages.Code(
+            details,
+            f"Up to {farthest.until} operations per side would probably tell, but `{again[0]}` "
+            "adds none to a comparison. All times and metrics:",
+        )
     if ways == {"more"}:
-        farthest = max(found, key=lambda each: each.until)
         when = "When this machine is idle, u" if any(each.drifts for each in found) else "U"
         return pages.Code(
             command(*again, *farthest.flag.split()),

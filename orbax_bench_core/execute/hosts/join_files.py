@@ -34,6 +34,7 @@ _MOST_NOTE_BYTES: Final = 4096
 _FEWEST_BITS = 128
 _ALPHABETS: Final = ((string.digits, 10), (string.hexdigits, 16))
 _OTHER_LETTERS = 64
+"""Size of any other alphabet: that of base64."""
 _SHOWS_S = 5.0
 """Longest time until a file shows on another host: network file systems keep what they read."""
 _POLL_S = 0.1
@@ -222,6 +223,7 @@ MOST_GROUPS: Final = 4
 """Groups of workers that may be alive at once; each takes a port."""
 
 _LAST = 65535
+"""The highest port, whose number has 16 bits."""
 
 
 class PortRange:

@@ -40,6 +40,7 @@ _OVERRIDE: Final = re.compile(r"[\w.\[\]*-]+=(.*)", re.S)
 _COMPARED = (".py", ".so", ".yaml", ".yml", ".json", ".toml")
 """Suffixes of what Python and a suite read. Beside them lie the logs of launchers, which grow."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Time of all files, the earliest of a ZIP archive: the same files make the same archive."""
 
 
 @dataclasses.dataclass(frozen=True)

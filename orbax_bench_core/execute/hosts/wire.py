@@ -23,6 +23,7 @@ Message = dict[str, Any]
 _LENGTH = struct.Struct(">I")
 _COUNTER = struct.Struct(">Q")
 _CODE_BYTES = 32
+"""Bytes of an HMAC with SHA-256."""
 _MOST_BYTES = 64 * 2**20
 _MOST_BYTES_BEFORE_PROOF = 4096
 """Bytes of a message of a side that has not proved that it knows the token: anyone may send it."""

@@ -14,7 +14,13 @@ import yaml
 from orbax_bench_core import pages
 from orbax_bench_core.analysis import releases
 from orbax_bench_core.analysis.releases import Purpose, ReleaseWord
-from orbax_bench_core.config import BenchmarkEntry, EnvironmentConfig, LoadedSuite, parse_suite
+from orbax_bench_core.config import (
+    BenchmarkEntry,
+    EnvironmentConfig,
+    LoadedSuite,
+    override_flags,
+    parse_suite,
+)
 from orbax_bench_core.errors import UserError, command, did_you_mean
 from orbax_bench_core.execute import Say, Session
 from orbax_bench_core.experiments.comparison import Comparison
@@ -242,7 +248,6 @@ def comparing_releases(
     candidate: EnvironmentConfig,
     *,
     gate: Mapping[str, Any] = NOTHING,
-    again: Sequence[str] = (),
 ) -> LoadedSuite:
     """Returns a suite with two environments as its arms.
 
@@ -254,7 +259,6 @@ def comparing_releases(
         baseline: Environment of the baseline; its name is that of the side.
         candidate: Environment of the candidate.
         gate: Keys that go in place of those of the suite's `gate` block.
-        again: The command that goes on with the comparison.
 
     Raises:
         SuiteError: The suite that results is not valid.
@@ -272,7 +276,7 @@ def comparing_releases(
     if gate:
         data["gate"] = {**data.get("gate", {}), **gate}
     text = yaml.safe_dump(data, sort_keys=False)
-    return parse_suite(RunInfo.made_by(again, text) if again else text, loaded.source.file)
+    return parse_suite(text, loaded.source.file)
 
 
 def kept_requirements(loaded: LoadedSuite, package: str, also: Sequence[str]) -> tuple[str, ...]:
@@ -378,15 +382,15 @@ class Upgrading(Comparison):
         self._suite = suite.source.file
         self._through = ", ".join(map(_through, suite.suite.benchmarks))
         own = ("--suite", self._suite) if self.own else ()
-        again = ("upgrade", *own, "--from", old, "--to", new, *self._with())
-        planned = comparing_releases(suite, both[0], both[1], again=again)
+        ends = ("--from", old, "--to", new, *self._with(), *override_flags(suite.text))
+        planned = comparing_releases(suite, both[0], both[1])
         _check_releases(planned, old, new)
         if _version(old, "--from") >= _version(new, "--to"):
             raise UserError(
                 f"--from {old} is not older than --to {new}: the release in use comes first, and "
                 "the one that may replace it second"
             )
-        return planned
+        return RunInfo.made_by(("upgrade", *own, *ends), planned)
 
     def measure(self, session: Session, *, lock: bool) -> None:
         """Makes both environments, and then compares the releases."""

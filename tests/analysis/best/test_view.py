@@ -3,8 +3,10 @@
 import pytest
 
 from orbax_bench_core.analysis.best import best, best_document, best_line
+from orbax_bench_core.config import with_overrides
 from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample
 from orbax_bench_core.pages import to_html, to_markdown
+from orbax_bench_core.records import RunDirectory
 from tests.support.shown import assert_tells, terminal
 
 TWO = {"use_ocdbt": (True, False), "use_compression": (True, False)}
@@ -83,15 +85,19 @@ def test_its_code_is_short_and_the_rest_is_asked_for(found):
 
 
 def test_a_tie_says_what_decides_it_and_how_to_go_on(sweep):
-    found = best(
-        sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], rounds=3, cv=0.5)
-    )
+    root = sweep({"use_ocdbt": (True, False)}, lambda o: 1.0 + o["use_ocdbt"], rounds=3, cv=0.5)
+    run, changed = RunDirectory(root), "execution.warmups=0"
+    info = run.read_info()
+    text = with_overrides(info.suite_text, [changed])
+    run.write_info(info.model_copy(update={"suite_text": text}))
+    found = best(root)
     (case,) = found.cases
     document, more = document_of(found), case.recommendation.confidence.missing
     assert document.headline.word == "TIE"
     assert document.headline.text.startswith("2 of 2 settings for saves cannot be told apart, ")
     assert f"about {more} more rounds would decide" in document.headline.text
-    assert document.following.text.endswith(f" --override num_repeats={more + 3}")
+    again = f"orbax-bench run suite.yaml --override {changed} --output-directory out"
+    assert document.following.text == f"{again} --override num_repeats={more + 3}"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
 from orbax_bench_core.analysis.soak.growth import slope_of, word_of
 from orbax_bench_core.analysis.soak.model import Slope
 from orbax_bench_core.answers import SOAK
+from orbax_bench_core.config import with_overrides
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.publishing import publish_answer
 from orbax_bench_core.records import Run
@@ -112,7 +113,10 @@ METRICS = {
 def judge(make_run, tmp_path):
     def call(*records):
         run = make_run(records, folder=f"run{len(list(tmp_path.iterdir()))}")
-        run.write_info(run.read_info().model_copy(update={"suite_file": "suites/soak.yaml"}))
+        info = run.read_info()
+        text = with_overrides(info.suite_text, ["num_repeats=200", "execution.warmups=0"])
+        known = {"suite_file": "suites/soak.yaml", "suite_text": text}
+        run.write_info(info.model_copy(update=known))
         return soak_of(Run(run))
 
     return call
@@ -196,7 +200,7 @@ def test_a_table_has_a_row_per_level(judge, make_life):
         (
             lambda save: 300 + save * (save < 150),
             "about 400 would tell",
-            "suites/soak.yaml --saves 400 -o out",
+            "suites/soak.yaml --override execution.warmups=0 --saves 400 -o out",
         ),
     ],
 )
