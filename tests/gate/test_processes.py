@@ -205,7 +205,7 @@ def test_one_operation_whose_regression_stands_is_enough_and_one_that_passes_is_
     for seed in range(3):
         found = of_two(seed, PAID_BY_THE_NEXT, {"ratio": other}, 50).decision
         assert found.word == word
-        assert found.reason.startswith("save: an operation takes 0.7") == (other == 1.0)
+        assert why(found.reason).startswith("save: an operation takes 0.7") == (other == 1.0)
 
 
 def test_primary_operations_share_the_level_of_an_after_effect():
@@ -213,13 +213,13 @@ def test_primary_operations_share_the_level_of_an_after_effect():
     assert judged(*certain).decision.settled
     assert not of_two(46, {"after": 1.12}, other, 10).decision.settled
     suspected = {"after": 1.12, "noise": 0.3}
-    assert "as long after" in judged(*comparison(1, blocks=30, **suspected)).decision.reason
-    assert "as long after" not in of_two(1, suspected, other, 30).decision.reason
+    assert "as long after" in why(judged(*comparison(1, blocks=30, **suspected)).decision.reason)
+    assert "as long after" not in why(of_two(1, suspected, other, 30).decision.reason)
 
 
 def test_the_most_certain_of_two_after_effects_ends_it_and_is_named():
     found = of_two(3, {"after": 1.15}, {"after": 1.6}, 6).decision
-    assert (found.settled, found.reason.partition(":")[0]) == (True, "load")
+    assert (found.settled, found.reason[0].operation) == (True, "load")
 
 
 def test_what_only_the_job_leaves_open_waits_for_the_next_look():
