@@ -1,30 +1,21 @@
 """Reasons of verdicts in words."""
 
 import itertools
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.words import Words, in_words
 from orbax_bench_core.errors import did_you_mean
-from orbax_bench_core.reasons import ReasonCode, Reasons
+from orbax_bench_core.reasons import Reasons
 
 
 def why(reasons: Reasons) -> str:
     """Returns reasons in words, those of one operation after its name; empty for none."""
     found = []
     for operation, those in itertools.groupby(reasons, key=lambda each: each.operation):
-        said = "; ".join(_sentence(each.code, each.values) for each in those)
+        said = "; ".join(in_words(each, WORDS) for each in those)
         found.append(f"{operation}: {said}" if operation else said)
     return "; ".join(found)
-
-
-def _sentence(code: ReasonCode, values: Mapping[str, Any]) -> str:
-    words = WORDS[code]
-    if callable(words):
-        return words(**values)
-    lists = {name: each for name, each in values.items() if isinstance(each, tuple)}
-    told = {name: ", ".join(map(str, each)) or "none" for name, each in lists.items()}
-    return words.format(**{**values, **told})
 
 
 def _stalls(
@@ -127,7 +118,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
+WORDS: Final[Words] = {
     "too_early": (
         "too early: {operations} operations per arm, and the first look is at {first_look}"
     ),
@@ -216,6 +207,5 @@ WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
         "2 of each"
     ),
     "unusable_value": _unusable,
-    "told": "{said}",
 }
-"""Words of each code: a text with the names of its values, lists with commas, or a function."""
+"""Words of each code of a verdict."""
