@@ -64,6 +64,11 @@ ReasonCode = Literal[
     "storage_trouble",
     "cached",
     "not_cached",
+    # What a soak does not judge, or not whole.
+    "not_measured",
+    "no_levels",
+    "several_lives",
+    "repeats_failed",
     # What others said, or a file of an earlier version, in a sentence.
     "told",
 ]

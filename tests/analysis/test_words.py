@@ -18,7 +18,7 @@ CODE = Path(orbax_bench_core.__file__).parent
 TABLES = {
     file.parent.name: importlib.import_module(
         f"orbax_bench_core.analysis.{file.parent.name}.reasons"
-    ).WORDS
+    ).SENTENCES
     for file in CODE.glob("analysis/*/reasons.py")
 }
 

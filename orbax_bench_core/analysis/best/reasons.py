@@ -4,9 +4,9 @@ from typing import Final
 
 from orbax_bench_core.analysis.words import Words
 
-WORDS: Final[Words] = {
+SENTENCES: Final[Words] = {
     "storage_trouble": "trouble with storage in {name}",
     "cached": "pages of the checkpoint were cached before a cold load",
     "not_cached": "pages of the checkpoint were not cached before a warm load",
 }
-"""Words of each code of a flag."""
+"""Sentence of each code of a flag."""

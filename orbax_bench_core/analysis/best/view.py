@@ -24,7 +24,7 @@ from orbax_bench_core.analysis.best.headline import (
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.analysis.best.orbax_code import why_no_code
 from orbax_bench_core.analysis.best.ranking import FEWEST
-from orbax_bench_core.analysis.best.reasons import WORDS
+from orbax_bench_core.analysis.best.reasons import SENTENCES
 from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.page_cache import other_cache
 from orbax_bench_core.analysis.words import in_words
@@ -453,7 +453,7 @@ def _doubt(remark: model.Remark) -> str:
             "behind": f"without them {remark.ahead} would be ahead: do not trust the choice",
             "nothing left": "without them nothing is left of the recommended point",
         }
-        flags = listed([in_words(flag, WORDS) for flag in remark.flags])
+        flags = listed([in_words(flag, SENTENCES) for flag in remark.flags])
         return f"{repeats}{points} had {flags}; {without[remark.without]}"
     if remark.kind == "retried":
         return f"{repeats}{points} passed only when tried again, and count"

@@ -13,7 +13,7 @@ def why(reasons: Reasons) -> str:
     """Returns reasons in words, those of one operation after its name; empty for none."""
     found = []
     for operation, those in itertools.groupby(reasons, key=lambda each: each.operation):
-        said = "; ".join(in_words(each, WORDS) for each in those)
+        said = "; ".join(in_words(each, SENTENCES) for each in those)
         found.append(f"{operation}: {said}" if operation else said)
     return "; ".join(found)
 
@@ -118,7 +118,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-WORDS: Final[Words] = {
+SENTENCES: Final[Words] = {
     "too_early": (
         "too early: {operations} operations per arm, and the first look is at {first_look}"
     ),
@@ -208,4 +208,4 @@ WORDS: Final[Words] = {
     ),
     "unusable_value": _unusable,
 }
-"""Words of each code of a verdict."""
+"""Sentence of each code of a verdict."""
