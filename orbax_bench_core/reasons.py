@@ -69,6 +69,16 @@ ReasonCode = Literal[
     "no_levels",
     "several_lives",
     "repeats_failed",
+    # What an async study leaves out, or cannot say.
+    "sequential",
+    "no_record",
+    "repeats_left_out",
+    "no_partner",
+    "no_times",
+    "no_bytes",
+    "one_size",
+    "few_sizes",
+    "no_parameters",
     # What others said, or a file of an earlier version, in a sentence.
     "told",
 ]
