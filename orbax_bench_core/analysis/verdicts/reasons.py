@@ -18,6 +18,11 @@ def why(reasons: Reasons) -> str:
     return "; ".join(found)
 
 
+def in_block(block: int | None, said: str) -> str:
+    """Returns a first failure after its block, which earlier files have in the text."""
+    return said if block is None else f"block {block}: {said}"
+
+
 def _stalls(
     candidate: int, baseline: int, operations: int, failed: int = 0, mean_ratio: float = 0.0
 ) -> str:
@@ -156,7 +161,9 @@ SENTENCES: Final[Words] = {
     "record_lost": "the {arm} has no record of host {hosts} in block {block}",
     "nothing_passed": _nothing_passed,
     "always_failed": "every attempt of the {arm} failed: there is nothing to compare with",
-    "baseline_failed": "every first attempt of the baseline failed, in {first}",
+    "baseline_failed": lambda first, block=None: (
+        f"every first attempt of the baseline failed, in {in_block(block, first)}"
+    ),
     "repeat_failed": "a repeat failed: {said}",
     "arm_impossible": lambda arm, status, block, said: (
         f"the {arm} {'was skipped' if status == 'skipped' else 'cannot be measured'} in block "
