@@ -79,6 +79,13 @@ ReasonCode = Literal[
     "one_size",
     "few_sizes",
     "no_parameters",
+    # Why a probe of the machine has no times, or moved fewer bytes than asked for.
+    "not_compared",
+    "no_local_files",
+    "no_page_cache",
+    "cpu_devices",
+    "probe_failed",
+    "little_room",
     # What others said, or a file of an earlier version, in a sentence.
     "told",
 ]

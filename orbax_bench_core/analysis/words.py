@@ -8,11 +8,15 @@ Words = Mapping[ReasonCode, str | Callable[..., str]]
 """Words of each code: a text with the names of its values, lists with commas, or a function."""
 
 
-def in_words(reason: Reason, words: Words) -> str:
-    """Returns one reason in words, without its operation.
+def in_words(words: Words, *reasons: Reason) -> str:
+    """Returns reasons in words, without their operations; empty for none.
 
     What others said is quoted as it is; `words` has all other codes of the answer.
     """
+    return "; ".join(_sentence(words, each) for each in reasons)
+
+
+def _sentence(words: Words, reason: Reason) -> str:
     found, values = "{said}" if reason.code == "told" else words[reason.code], reason.values
     if callable(found):
         return found(**values)

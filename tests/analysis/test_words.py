@@ -17,9 +17,10 @@ CODES = get_args(ReasonCode)
 CODE = Path(orbax_bench_core.__file__).parent
 TABLES = {
     file.parent.name: importlib.import_module(
-        f"orbax_bench_core.analysis.{file.parent.name}.reasons"
+        ".".join(file.relative_to(CODE.parent).with_suffix("").parts)
     ).SENTENCES
-    for file in CODE.glob("analysis/*/reasons.py")
+    for file in CODE.glob("**/reasons.py")
+    if file.parent != CODE
 }
 
 

@@ -89,7 +89,7 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
         if sizes:
             series.append(_series(name, sizes, notes))
     if not series:
-        told = [in_words(note, SENTENCES) for note in notes]
+        told = [in_words(SENTENCES, note) for note in notes]
         reasons = told or [f"no point has the option `{OPTION}`"]
         raise UserError(
             f"run {info.run_id} ({info.suite_name}) has no checkpoint that was saved in both ways: "

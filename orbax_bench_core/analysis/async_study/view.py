@@ -43,7 +43,7 @@ def headline(study: model.AsyncStudy) -> pages.Callout:
 def study_document(study: model.AsyncStudy) -> pages.Document:
     """Returns a study for people, and the command that its times are for."""
     found = study.series
-    notes = tuple(in_words(note, SENTENCES) for note in study.notes)
+    notes = tuple(in_words(SENTENCES, note) for note in study.notes)
     drawn = [_shares(series, study.documented) for series in found[:_MOST_DRAWN]]
     told = (f"{percent(one.saved)} at {count(one.num_parameters)}" for one in study.documented)
     lines = (pages.Text(pages.code(each.name), items=tuple(fit_lines(each))) for each in found)

@@ -453,7 +453,7 @@ def _doubt(remark: model.Remark) -> str:
             "behind": f"without them {remark.ahead} would be ahead: do not trust the choice",
             "nothing left": "without them nothing is left of the recommended point",
         }
-        flags = listed([in_words(flag, SENTENCES) for flag in remark.flags])
+        flags = listed([in_words(SENTENCES, flag) for flag in remark.flags])
         return f"{repeats}{points} had {flags}; {without[remark.without]}"
     if remark.kind == "retried":
         return f"{repeats}{points} passed only when tried again, and count"

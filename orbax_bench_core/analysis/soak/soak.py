@@ -68,7 +68,7 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
         for judged in _series(series, list(run.repeats(series)), limit_mib, notes)
     ]
     if not found:
-        why = in_words(notes[0], SENTENCES) if notes else "it has no point"
+        why = in_words(SENTENCES, notes[0]) if notes else "it has no point"
         raise UserError(
             f"{run.directory.root} holds no soak ({why}): `orbax-bench soak SUITE -o DIR --saves "
             f"{FEWEST}` measures the state of the process after each save"

@@ -89,7 +89,7 @@ def _sentence(series: SoakSeries, limit_mib: float) -> str:
 def soak_document(soak: Soak, place: str) -> pages.Document:
     """Returns a soak for people; `place` is its run directory."""
     found = sorted(soak.series, key=_rank)
-    notes = tuple(in_words(note, SENTENCES) for note in soak.notes)
+    notes = tuple(in_words(SENTENCES, note) for note in soak.notes)
     drawn = [_memory(series, soak.limit_mib) for series in found if series.levels][:_MOST_DRAWN]
     return pages.Document(
         about=f"Soak of {soak.suite}, {pages.count(len(found), 'process', 'processes')}, "

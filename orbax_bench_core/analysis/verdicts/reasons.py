@@ -13,7 +13,7 @@ def why(reasons: Reasons) -> str:
     """Returns reasons in words, those of one operation after its name; empty for none."""
     found = []
     for operation, those in itertools.groupby(reasons, key=lambda each: each.operation):
-        said = "; ".join(in_words(each, SENTENCES) for each in those)
+        said = in_words(SENTENCES, *those)
         found.append(f"{operation}: {said}" if operation else said)
     return "; ".join(found)
 

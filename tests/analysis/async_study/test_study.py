@@ -197,7 +197,7 @@ def test_a_run_that_measured_one_kind_after_the_other_says_so(make_sizes):
     said = study_document(found)
     assert "one kind of save was measured after the other" in " ".join(terminal(said).split())
     content = {**found.model_dump(mode="json"), "schema_version": 1}
-    content["notes"] = [in_words(note, SENTENCES) for note in found.notes]
+    content["notes"] = [in_words(SENTENCES, note) for note in found.notes]
     (run.root / ASYNC_STUDY.file).write_text(json.dumps(content))
     assert study_document(ASYNC_STUDY.read(run)) == said
 

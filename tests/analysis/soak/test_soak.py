@@ -178,7 +178,7 @@ def test_notes_of_version_1_say_what_they_said(make_run, make_life):
     found = soak_of(Run(run))
     now = terminal(document_of(found))
     content = {**found.model_dump(mode="json"), "schema_version": 1}
-    content["notes"] = [in_words(note, SENTENCES) for note in found.notes]
+    content["notes"] = [in_words(SENTENCES, note) for note in found.notes]
     (run.root / SOAK.file).write_text(json.dumps(content))
     assert terminal(document_of(SOAK.read(run))) == now
     assert "2 processes made saves on host 0" in now
