@@ -84,6 +84,7 @@ ReasonCode = Literal[
     "no_local_files",
     "no_page_cache",
     "cpu_devices",
+    "stays_resident",
     "probe_failed",
     "little_room",
     # What others said, or a file of an earlier version, in a sentence.

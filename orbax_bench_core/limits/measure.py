@@ -112,7 +112,9 @@ def _measure(name: ProbeName, probe: Probe, workload: Workload, why_not: Reasons
     if not reason:
         try:
             seconds = probe.measure(workload)
-        except (OSError, ValueError, StaysResident) as failure:
+        except StaysResident as failure:
+            reason = because("stays_resident", share=failure.args[0])
+        except (OSError, ValueError) as failure:
             # TensorStore reports what a storage refuses as a ValueError, with its whole request.
             said = re.split(r"\n| \[", str(failure))[0] or type(failure).__name__
             reason = because("probe_failed", said=said)

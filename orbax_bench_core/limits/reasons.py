@@ -22,6 +22,10 @@ SENTENCES: Final[Words] = {
     "no_local_files": "not applicable: an object store has no local files",
     "no_page_cache": "not applicable: an object store has no page cache",
     "cpu_devices": "not applicable: on CPU devices it is a memory copy",
+    "stays_resident": (
+        "not cold: {share:.0%} of the pages stay in memory when dropped, as where a file system "
+        "lies in memory"
+    ),
     "probe_failed": "{said}",
     "little_room": lambda asked, place, free: (
         f"{size(asked)} was asked for, but only {room(place, free)} may be used"

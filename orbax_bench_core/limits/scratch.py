@@ -110,7 +110,10 @@ def fitting_bytes(
 
 
 class StaysResident(Exception):
-    """Pages that were to be dropped are still in memory, so that no read of them is cold."""
+    """Pages that were to be dropped are still in memory, so that no read of them is cold.
+
+    Its argument is their share, from 0 to 1.
+    """
 
 
 def paths(workload: Workload) -> list[Path]:
@@ -175,10 +178,7 @@ def make_cold(directory: Path) -> None:
     page_cache.drop(directory)
     share = page_cache.resident_share(directory) or 0.0
     if share > _MAX_RESIDENT:
-        raise StaysResident(
-            f"not cold: {share:.0%} of the pages stay in memory when dropped, as where a file "
-            "system lies in memory"
-        )
+        raise StaysResident(share)
 
 
 Array = np.ndarray[Any, np.dtype[Any]]

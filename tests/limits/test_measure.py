@@ -61,7 +61,7 @@ def test_a_small_disk_in_memory_caps_the_bytes_and_has_no_cold_reads(small_memor
     assert (capped.values["asked"], capped.values["place"]) == (64 * MIB, "disk")
     cold = [probe for probe in limits.probes if "cold" in probe.name]
     assert len(cold) == 3
-    assert all("not cold: 100% of the pages" in probe.reason[0].values["said"] for probe in cold)
+    assert all(probe.reason == because("stays_resident", share=1.0) for probe in cold)
 
 
 def test_a_probe_that_fails_leaves_the_others(tmp_path):
