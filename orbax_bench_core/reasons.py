@@ -1,4 +1,4 @@
-"""Reasons of verdicts: a code and its values, which `analysis.verdicts` puts into words."""
+"""Reasons in the data of answers: a code and its values, which their views put into words."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -60,7 +60,34 @@ ReasonCode = Literal[
     "malformed",
     "arms_unbalanced",
     "unusable_value",
-    # A sentence of a file of an earlier version.
+    # What is wrong with the times that a choice of options stands on.
+    "storage_trouble",
+    "cached",
+    "not_cached",
+    # What a soak does not judge, or not whole.
+    "not_measured",
+    "no_levels",
+    "several_lives",
+    "repeats_failed",
+    # What an async study leaves out, or cannot say.
+    "sequential",
+    "no_record",
+    "repeats_left_out",
+    "no_partner",
+    "no_times",
+    "no_bytes",
+    "one_size",
+    "few_sizes",
+    "no_parameters",
+    # Why a probe of the machine has no times, or moved fewer bytes than asked for.
+    "not_compared",
+    "no_local_files",
+    "no_page_cache",
+    "cpu_devices",
+    "stays_resident",
+    "probe_failed",
+    "little_room",
+    # What others said, or a file of an earlier version, in a sentence.
     "told",
 ]
 
@@ -68,7 +95,7 @@ Value = int | float | str | tuple[int | str, ...]
 
 
 class Reason(ResultModel):
-    """One reason of a verdict.
+    """One reason, flag or note of an answer.
 
     Attributes:
         code: What it is; scripts branch on it.

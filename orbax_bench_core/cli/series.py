@@ -32,6 +32,7 @@ from orbax_bench_core.experiments.releases import (
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.pages import count, wait
 from orbax_bench_core.publishing import publish_verdicts, write_answer
+from orbax_bench_core.reasons import NO_REASON, Reasons, of_operation
 from orbax_bench_core.records import RunDirectory, RunInfo
 
 
@@ -101,7 +102,7 @@ class BisectRun:
         for note in verdicts.notes:
             self._progress(f"  {why((note,))}")
         self._progress(f"  report: {page}")
-        outcome, said = _read(verdicts)
+        outcome, reason = _read(verdicts)
         if version == self._bad and outcome == "REGRESSION":
             # What the bad release does worse is what the search is for.
             regressed = (operation.operation for operation in _regressed(verdicts))
@@ -110,13 +111,14 @@ class BisectRun:
             # with far fewer operations than the smallest that matters.
             low = max((each.verdict.low or 1.0 for each in _regressed(verdicts)), default=1.0)
             self._margins[against] = max(verdicts.gate.margin, math.sqrt(low) - 1)
+        said = why(reason) if outcome == "FAILED" else headline(verdicts).text
         self._progress(f"  {outcome}: {said}")
         step = SearchStep(
             release=version,
             against=against,
             purpose="search",  # the search says at its end what each was for
             outcome=outcome,
-            why=said,
+            reason=reason,
             ratios=_ratios(verdicts),
             folder=folder,
         )
@@ -176,12 +178,17 @@ class BisectRun:
         )
 
 
-def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, str]:
-    """Returns the word of a comparison, and the reason for it in a sentence."""
-    reasons = [why(point.reason) for point in verdicts.points if point.failed]
-    if verdicts.word != "REGRESSION" and reasons:
-        return "FAILED", reasons[0]
-    return verdicts.word, headline(verdicts).text
+def _read(verdicts: VerdictReport) -> tuple[ReleaseWord, Reasons]:
+    """Returns the word of a comparison, and the reasons of the first point that has it."""
+    failed = [point.reason for point in verdicts.points if point.failed]
+    if verdicts.word != "REGRESSION" and failed:
+        return "FAILED", failed[0]
+    reasons = NO_REASON
+    for point in [point for point in verdicts.points if point.word == verdicts.word][:1]:
+        reasons += point.reason
+        for each in point.operations:
+            reasons += of_operation(each.operation, each.verdict.reason) if each.primary else ()
+    return verdicts.word, reasons
 
 
 def _ratios(verdicts: VerdictReport) -> tuple[OperationRatio, ...]:

@@ -9,14 +9,15 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import jax
 
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
 from orbax_bench_core.limits.probes import PROBES, Probe
+from orbax_bench_core.limits.reasons import SENTENCES
 from orbax_bench_core.limits.scratch import (
     StaysResident,
     Workload,
@@ -28,10 +29,9 @@ from orbax_bench_core.limits.scratch import (
 )
 from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.provenance import device_provenance, host_provenance
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.state import available_bytes
 from orbax_bench_core.sweep import host_memory_of
-
-_LEFT_OUT: Final = "left out: nothing in this run is compared with it"
 
 
 def measure_limits(
@@ -78,7 +78,7 @@ def measure_limits(
     found = tuple(_measure_all(workload, left_out))
     writes = [result for result in found if PROBES[result.name].writes]
     if not any(result.seconds for result in writes):
-        raise UserError(f"nothing can be written: {writes[-1].reason}")
+        raise UserError(f"nothing can be written: {in_words(SENTENCES, *writes[-1].reason)}")
     return Limits(
         path=str(directory),
         requested_bytes=num_bytes,
@@ -102,28 +102,32 @@ def _measure_all(workload: Workload, left_out: Sequence[ProbeName]) -> Iterator[
         with scratch(workload.directory) as folder:
             own = dataclasses.replace(workload, directory=folder)
             for name, probe in group:
-                yield _measure(name, probe, own, _LEFT_OUT if name in left_out else "")
+                why_not = because("not_compared") if name in left_out else NO_REASON
+                yield _measure(name, probe, own, why_not)
 
 
-def _measure(name: ProbeName, probe: Probe, workload: Workload, why_not: str) -> ProbeResult:
+def _measure(name: ProbeName, probe: Probe, workload: Workload, why_not: Reasons) -> ProbeResult:
     seconds: list[float] = []
     reason = why_not or _not_applicable(probe, workload.directory)
     if not reason:
         try:
             seconds = probe.measure(workload)
-        except (OSError, ValueError, StaysResident) as failure:
+        except StaysResident as failure:
+            reason = because("stays_resident", share=failure.args[0])
+        except (OSError, ValueError) as failure:
             # TensorStore reports what a storage refuses as a ValueError, with its whole request.
-            reason = re.split(r"\n| \[", str(failure))[0] or type(failure).__name__
+            said = re.split(r"\n| \[", str(failure))[0] or type(failure).__name__
+            reason = because("probe_failed", said=said)
     return ProbeResult(
         name=name, num_bytes=workload.num_bytes, seconds=tuple(seconds), reason=reason
     )
 
 
-def _not_applicable(probe: Probe, directory: AnyPath) -> str:
+def _not_applicable(probe: Probe, directory: AnyPath) -> Reasons:
     if is_remote(directory) and probe.medium == "files":
-        return "not applicable: an object store has no local files"
+        return because("no_local_files")
     if is_remote(directory) and probe.cache == "warm":
-        return "not applicable: an object store has no page cache"
+        return because("no_page_cache")
     if probe.medium == "devices" and jax.default_backend() == "cpu":
-        return "not applicable: on CPU devices it is a memory copy"
-    return ""
+        return because("cpu_devices")
+    return NO_REASON

@@ -8,9 +8,11 @@ import pydantic
 from orbax_bench_core.config import HostMemory
 from orbax_bench_core.files import ResultModel, write_atomically
 from orbax_bench_core.gate import spread
+from orbax_bench_core.reasons import NO_REASON, Reasons
 from orbax_bench_core.records import RunDirectory, RunFile
 
-LIMITS_SCHEMA_VERSION: Final = 1
+LIMITS_SCHEMA_VERSION: Final = 2
+"""Version 1 had sentences in the place of reasons."""
 
 _REMEDY: Final = "run the suite into this directory again, which measures limits"
 
@@ -43,7 +45,7 @@ class ProbeResult(ResultModel):
     name: ProbeName  # the probe
     num_bytes: _Bytes  # bytes that each repeat moved, before any compression
     seconds: tuple[_Seconds, ...] = ()  # time of each repeat; empty when it was not measured
-    reason: str = ""  # why it was not measured; empty when it was
+    reason: Reasons = NO_REASON  # why it was not measured; empty when it was
 
     @pydantic.model_validator(mode="after")
     def _times_or_a_reason(self) -> Self:
@@ -91,12 +93,12 @@ class Confirmation(ResultModel):
 class Limits(ResultModel):
     """The limits of one machine with one storage, for one size and parallelism."""
 
-    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION  # version of this layout
+    schema_version: Literal[1, 2] = LIMITS_SCHEMA_VERSION  # version of this layout
     path: str  # the storage: a local directory or a gs:// URI
     requested_bytes: int  # bytes that were asked for
     num_bytes: int  # bytes that each probe moved
     # why these are fewer than were asked for; empty when nothing was in the way
-    capped_by: str = ""
+    capped_by: Reasons = NO_REASON
     num_threads: int  # threads, files, shards or chunks that each probe works on at once
     dtype: str  # type of the synthetic data, which decides how well it compresses
     taken_at: pydantic.AwareDatetime  # when the probes began, UTC
@@ -138,7 +140,7 @@ class Limits(ResultModel):
 class HostLimits(ResultModel):
     """The limits of every host of a run, each measured while the others were idle."""
 
-    schema_version: Literal[1] = LIMITS_SCHEMA_VERSION  # version of this layout
+    schema_version: Literal[1, 2] = LIMITS_SCHEMA_VERSION  # version of this layout
     hosts: dict[int, Limits]  # those of each host, by its index
     missing: dict[int, str] = {}  # why those of a host could not be measured
 

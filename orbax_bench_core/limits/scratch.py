@@ -17,6 +17,8 @@ import numpy as np
 from orbax_bench_core.config import ArraySpec
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath, checked_path
+from orbax_bench_core.limits.reasons import room, size
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.worker import page_cache
 
 _PREFIX = ".orbax-bench-limits-"
@@ -73,7 +75,9 @@ def scratch(directory: AnyPath) -> Iterator[AnyPath]:
             folder.rmtree()
 
 
-def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) -> tuple[int, str]:
+def fitting_bytes(
+    requested: int, *, free_disk: int | None, free_memory: int
+) -> tuple[int, Reasons]:
     """Returns how many of the bytes that are asked for can be moved, and what stands in the way.
 
     Args:
@@ -90,29 +94,26 @@ def fitting_bytes(requested: int, *, free_disk: int | None, free_memory: int) ->
     # Memory holds the bytes up to six times: source, buffers, what TensorStore encodes and decodes,
     # and the page cache. The disk holds them once at a time.
     if requested < MIN_BYTES:
-        raise UserError(
-            f"{requested} bytes are too few to measure; use at least {_size(MIN_BYTES)}"
-        )
-    allowed = {f"an eighth of the {_size(free_memory)} of free memory": free_memory // 8}
+        raise UserError(f"{requested} bytes are too few to measure; use at least {size(MIN_BYTES)}")
+    allowed = [(free_memory // 8, "memory", free_memory)]
     if free_disk is not None:
-        allowed[f"half of the {_size(free_disk)} of free disk"] = free_disk // 2
-    cause = min(allowed, key=lambda name: allowed[name])
-    if allowed[cause] < MIN_BYTES:
+        allowed.append((free_disk // 2, "disk", free_disk))
+    fitting, place, free = min(allowed)
+    if fitting < MIN_BYTES:
         raise UserError(
-            f"no space: only {cause} may be used, and at least {_size(MIN_BYTES)} is needed; "
-            "make room"
+            f"no space: only {room(place, free)} may be used, and at least {size(MIN_BYTES)} is "
+            "needed; make room"
         )
-    if allowed[cause] >= requested:
-        return requested, ""
-    return allowed[cause], f"{_size(requested)} was asked for, but only {cause} may be used"
-
-
-def _size(num_bytes: int) -> str:
-    return f"{num_bytes / 2**20:.0f} MiB"
+    if fitting >= requested:
+        return requested, NO_REASON
+    return fitting, because("little_room", asked=requested, place=place, free=free)
 
 
 class StaysResident(Exception):
-    """Pages that were to be dropped are still in memory, so that no read of them is cold."""
+    """Pages that were to be dropped are still in memory, so that no read of them is cold.
+
+    Its argument is their share, from 0 to 1.
+    """
 
 
 def paths(workload: Workload) -> list[Path]:
@@ -177,10 +178,7 @@ def make_cold(directory: Path) -> None:
     page_cache.drop(directory)
     share = page_cache.resident_share(directory) or 0.0
     if share > _MAX_RESIDENT:
-        raise StaysResident(
-            f"not cold: {share:.0%} of the pages stay in memory when dropped, as where a file "
-            "system lies in memory"
-        )
+        raise StaysResident(share)
 
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,15 +1,18 @@
 """Limits of a machine and a storage for people: what they can do at best."""
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult
 from orbax_bench_core.limits.probes import PROBES
+from orbax_bench_core.limits.reasons import SENTENCES
 
 
 def limits_document(found: Limits) -> pages.Document:
     """Returns limits for people."""
     measured = [result for result in found.probes if result.seconds]
     others = [result for result in found.probes if not result.seconds]
+    capped_by = in_words(SENTENCES, *found.capped_by)
     repeats = pages.count(max(len(result.seconds) for result in found.probes), "repeat")
     moved = f"{pages.num_bytes(found.num_bytes)} of {found.dtype} in {found.num_threads} parts"
     columns = pages.columns("probe", "GiB/s#", "spread#", "bounds")
@@ -18,9 +21,7 @@ def limits_document(found: Limits) -> pages.Document:
         headline=pages.Callout("", _said(found)),
         summary=(
             pages.Table(columns, tuple(map(_row, measured))),
-            pages.Text(
-                f"Fewer bytes than asked for: {found.capped_by}." if found.capped_by else ""
-            ),
+            pages.Text(f"Fewer bytes than asked for: {capped_by}." if capped_by else ""),
         ),
         following=_following(found),
         details=(
@@ -59,7 +60,7 @@ def _speed(found: Limits, name: ProbeName) -> float | None:
 def _row(result: ProbeResult) -> pages.Row:
     speed = "–" if result.gib_per_s is None else f"{result.gib_per_s:.3g}"
     probe = PROBES[result.name]
-    said = result.reason or probe.bounds
+    said = in_words(SENTENCES, *result.reason) or probe.bounds
     return pages.Row((probe.title, speed, pages.percent(result.spread), said))
 
 

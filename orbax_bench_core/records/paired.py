@@ -28,7 +28,8 @@ class FirstAttempts:
 
     count: int = 0  # how many have ended, in complete blocks and others
     failed: int = 0  # how many of them failed or hung
-    # the first failure, such as `block 2: ValueError: no space`; empty without one
+    block: int | None = None  # block of the first failure; None without one
+    # its error, such as `ValueError: no space`; empty without one; earlier files have the block too
     example: str = ""
 
     @property
@@ -250,8 +251,8 @@ def _attempts(repeats: Iterable[Repeat], arm: Arm) -> FirstAttempts:
         if repeat.series.arm == arm and repeat.first_attempt in ("passed", "failed")
     ]
     failed = [repeat for repeat in ended if repeat.first_failed]
-    example = f"block {failed[0].block}: {failed[0].first_reason}" if failed else ""
-    return FirstAttempts(count=len(ended), failed=len(failed), example=example)
+    block, example = (failed[0].block, failed[0].first_reason) if failed else (None, "")
+    return FirstAttempts(count=len(ended), failed=len(failed), block=block, example=example)
 
 
 def _count_continued(repeats: Iterable[Repeat]) -> int:

@@ -8,9 +8,11 @@ import pytest
 
 from orbax_bench_core.analysis.releases import ReleaseSearch, search_document
 from orbax_bench_core.analysis.verdicts import OperationVerdict, PointVerdict, VerdictReport
+from orbax_bench_core.answers import BISECT
 from orbax_bench_core.cli import series
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.gate import Verdict
+from orbax_bench_core.reasons import because
 from tests.support.shown import assert_tells
 
 SUITE = """\
@@ -76,6 +78,7 @@ def report(word):
     verdict = Verdict(
         word="INCONCLUSIVE" if word == "FAILED" else word,
         ratio=ratio,
+        reason=because("no_block") if word == "INCONCLUSIVE" else (),
         low=ratio - 0.05,
         high=ratio + 0.05,
     )
@@ -130,15 +133,23 @@ def test_a_release_is_named_with_exit_code_3_and_a_page(bisect, tmp_path):
 @pytest.mark.parametrize(
     ("word", "code", "said"),
     [
-        ("PASS", 0, "planted 1.10 shows no regression against 1.0"),
-        ("INCONCLUSIVE", 4, "there is no clear verdict on planted 1.10 against 1.0"),
+        ("PASS", 0, "nothing to search for: save +0 % (-5 to +5 %)"),
+        ("INCONCLUSIVE", 4, "so no search: save +10 % (+5 to +15 %); save: no block is complete"),
         ("FAILED", 1, "planted 1.10 could not be compared with 1.0: it broke"),
     ],
 )
-def test_ends_without_a_regression_have_exit_codes_of_their_own(bisect, word, code, said):
+def test_ends_without_a_regression_have_exit_codes_of_their_own(bisect, word, code, said, tmp_path):
     done, made = bisect(lambda release, against: word)
     assert (done.code, len(made)) == (code, 1)
-    assert said in done.out
+    assert said in " ".join(done.out.split())
+    answer = json.loads((tmp_path / "out" / BISECT.file).read_text())
+    reason = answer["steps"][0].pop("reason")
+    assert [each["code"] for each in reason] == {"PASS": [], "FAILED": ["told"]}.get(
+        word, ["no_block"]
+    )
+    answer["steps"][0]["why"] = "it had a sentence"  # as earlier files have
+    earlier = ReleaseSearch.model_validate(answer)
+    assert earlier.steps[0].reason == because("told", said="it had a sentence")
 
 
 def test_releases_left_open_are_a_range_with_exit_code_3(bisect):

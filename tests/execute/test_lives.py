@@ -229,7 +229,7 @@ def test_an_operation_that_one_arm_lacks_stays_and_is_missing(compare):
 def test_nothing_passing_in_the_first_block_ends_the_pair(compare):
     compared = compare({"save_s": 0.03}, options={"act": "raise"}).run(8)
     assert compared.times.stopped
-    assert "no attempt of either arm passed" in compared.times.problem
+    assert [each.code for each in compared.times.problem] == ["nothing_passed"]
     assert len(compared.times.labels) == 1
 
 
@@ -237,7 +237,8 @@ def test_a_need_that_is_not_met_ends_the_pair_at_once_and_is_no_failure(compare)
     compared = compare({"act": "need"}).run(8)
     assert compared.times.stopped
     assert compared.times.attempts["candidate"].count == 0
-    assert "UnmetNeed" in compared.times.problem
+    (lack,) = compared.times.problem
+    assert (lack.code, lack.values["said"].partition(":")[0]) == ("arm_impossible", "UnmetNeed")
 
 
 def test_what_was_measured_is_not_measured_again(block):

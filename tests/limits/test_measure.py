@@ -11,6 +11,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.measure import measure_limits
 from orbax_bench_core.limits.model import Limits
 from orbax_bench_core.limits.probes import PROBES, repeated, timed
+from orbax_bench_core.reasons import because
 
 MIB = 1 << 20
 
@@ -33,7 +34,7 @@ def found(tmp_path_factory):
 def test_what_is_left_out_says_so_and_the_rest_is_measured(tmp_path):
     plain = [name for name in PROBES if name.endswith("_uncompressed")]
     limits = take(tmp_path, left_out=plain)
-    said = {probe.name for probe in limits.probes if probe.reason.startswith("left out: ")}
+    said = {probe.name for probe in limits.probes if probe.reason == because("not_compared")}
     assert said == set(plain)
     assert by_name(limits)["tensorstore_read_warm"].seconds
 
@@ -42,7 +43,7 @@ def test_what_was_measured_is_stated(found):
     path, limits = found
     assert limits.path == str(path)
     assert (limits.requested_bytes, limits.num_bytes) == (4 * MIB + 5, 4 * MIB)
-    assert (limits.num_threads, limits.dtype, limits.capped_by) == (2, "float32", "")
+    assert (limits.num_threads, limits.dtype, limits.capped_by) == (2, "float32", ())
     assert limits.surroundings.free_disk_bytes > 0
     assert limits.provenance["devices"]["platform"] == "cpu"
 
@@ -56,17 +57,19 @@ def test_the_devices_are_the_default_parallelism(tmp_path):
 def test_a_small_disk_in_memory_caps_the_bytes_and_has_no_cold_reads(small_memory_disk):
     limits = take(small_memory_disk, num_bytes=64 * MIB)
     assert limits.num_bytes == 8 * MIB
-    assert limits.capped_by.startswith("64 MiB was asked for, but only half of the 16 MiB")
+    (capped,) = limits.capped_by
+    assert (capped.values["asked"], capped.values["place"]) == (64 * MIB, "disk")
     cold = [probe for probe in limits.probes if "cold" in probe.name]
     assert len(cold) == 3
-    assert all(probe.reason.startswith("not cold: 100% of the pages") for probe in cold)
+    assert all(probe.reason == because("stays_resident", share=1.0) for probe in cold)
 
 
 def test_a_probe_that_fails_leaves_the_others(tmp_path):
     probes = by_name(take(tmp_path, dtype="uint4"))
     assert probes["write_fsync"].seconds
-    assert "uint4" in probes["tensorstore_write"].reason
-    assert "[" not in probes["tensorstore_write"].reason
+    (reason,) = probes["tensorstore_write"].reason
+    assert "uint4" in reason.values["said"]
+    assert "[" not in reason.values["said"]
 
 
 @pytest.mark.nightly

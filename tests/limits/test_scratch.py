@@ -5,7 +5,9 @@ import mmap
 import pytest
 from etils import epath
 
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.limits.reasons import SENTENCES
 from orbax_bench_core.limits.scratch import (
     ensure_written,
     existing_directory,
@@ -14,6 +16,7 @@ from orbax_bench_core.limits.scratch import (
     make_cold,
     scratch,
 )
+from orbax_bench_core.reasons import because
 from orbax_bench_core.worker import page_cache
 
 MIB = 1 << 20
@@ -22,10 +25,12 @@ MIB = 1 << 20
 def test_half_of_the_free_disk_and_an_eighth_of_the_free_memory_may_be_used():
     found, why = fitting_bytes(100 * MIB, free_disk=40 * MIB, free_memory=800 * MIB)
     assert found == 20 * MIB
-    assert why == "100 MiB was asked for, but only half of the 40 MiB of free disk may be used"
+    assert in_words(SENTENCES, *why) == (
+        "100 MiB was asked for, but only half of the 40 MiB of free disk may be used"
+    )
     found, why = fitting_bytes(100 * MIB, free_disk=None, free_memory=80 * MIB)
     assert found == 10 * MIB
-    assert "an eighth of the 80 MiB of free memory" in why
+    assert why == because("little_room", asked=100 * MIB, place="memory", free=80 * MIB)
     with pytest.raises(UserError, match="no space: only half of the 1 MiB of free disk"):
         fitting_bytes(100 * MIB, free_disk=MIB, free_memory=800 * MIB)
 

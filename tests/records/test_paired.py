@@ -8,7 +8,7 @@ import pytest
 from orbax_bench_core.reasons import because
 from orbax_bench_core.records import repeats_of
 from orbax_bench_core.records.errors import ErrorInfo
-from orbax_bench_core.records.paired import PairedTimes
+from orbax_bench_core.records.paired import FirstAttempts, PairedTimes
 from orbax_bench_core.sweep import Pair
 
 ORDER = ("baseline", "candidate", "candidate", "baseline")
@@ -70,9 +70,8 @@ def test_a_first_attempt_that_failed_is_in_its_block_and_takes_for_ever(block_re
     found = PairedTimes.of(repeats_of(records))
     assert found.times["save"].tolist() == [*[[1.0, 2.0, 2.0, 1.0]] * 2, [1.0, np.inf, 2.0, 1.0]]
     assert found.failed.tolist() == [*[[False] * 4] * 2, [False, True, False, False]]
-    assert found.attempts["candidate"].failed == 1
-    assert found.attempts["candidate"].count == 6
-    assert found.attempts["candidate"].example == "block 2: ValueError: no space"
+    first = {"block": 2, "example": "ValueError: no space"}
+    assert found.attempts["candidate"] == FirstAttempts(count=6, failed=1, **first)
     assert (found.problem, found.stopped) == ((), False)
     assert found.of_arms("save")["candidate"] == (2.0,) * 5
     assert found.log_ratios("save") == pytest.approx([np.log(2)] * 3)

@@ -123,9 +123,9 @@ def build_eventful():
         ),
         unmatched=(
             verdicts.Unmatched(
-                side="baseline", point="gone[x] 1234", differs=("options.a: 1 | 4",)
+                side="baseline", point="gone[x]", point_id="1234", differs=("options.a: 1 | 4",)
             ),
-            verdicts.Unmatched(side="candidate", point="new <b> 5678"),
+            verdicts.Unmatched(side="candidate", point="new <b>", point_id="5678"),
         ),
         notes=("jax is 0.10.1 | [old] in the baseline",),
     )

@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.reasons import NO_REASON, Reasons
 
 
 class Documented(ResultModel):
@@ -120,11 +121,11 @@ class SizeSeries(ResultModel):
 class AsyncStudy(ResultModel):
     """Result of an async study of one run."""
 
-    schema_version: Literal[1] = 1  # version of this layout
+    schema_version: Literal[1, 2] = 2  # version of this layout; 1 had notes in sentences
     run_id: str
     suite: str  # name of its suite
     series: tuple[SizeSeries, ...]  # one per way of saving
-    notes: tuple[str, ...] = ()  # what is not in the series, and why
+    notes: Reasons = NO_REASON  # what is not in the series, and why
     documented: tuple[Documented, ...] = DOCUMENTED  # what Orbax's documentation says
 
     @property

@@ -9,11 +9,14 @@ from typing import Any, Final
 
 from orbax_bench_core.analysis.async_study import model
 from orbax_bench_core.analysis.async_study.lines import FEWEST_SIZES, fit_of
+from orbax_bench_core.analysis.async_study.reasons import SENTENCES
 from orbax_bench_core.analysis.intervals import median_interval, ratio_interval
 from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.summary import PointStatus, summarize
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
+from orbax_bench_core.reasons import Reason, because
 from orbax_bench_core.records import OperationTimes, Repeat, Run
 from orbax_bench_core.sweep import SweepPoint, short_name
 
@@ -29,12 +32,6 @@ NEEDED: Final = (
     f"a study needs points of one benchmark that saves, with `{OPTION}: [false, true]` and repeats "
     "that passed; examples/async_study.yaml is such a suite"
 )
-
-SEQUENTIAL: Final = (
-    "the run has `execution.order: sequential`, so one kind of save was measured after the other: "
-    "what drifted in between counts as a difference between them, and the intervals do not cover it"
-)
-"""Note on a run whose kinds of save did not take turns."""
 
 _FEW: Final = 3
 
@@ -62,7 +59,7 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
     Raises:
         UserError: No checkpoint was saved in both ways; the message says why.
     """
-    notes: list[str] = []
+    notes: list[Reason] = []
     info = run.info
     found = {
         id_: list(repeats)
@@ -70,11 +67,9 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
             run.repeats(warmups=True), key=lambda repeat: repeat.series.id
         )
     }
-    notes += [
-        f"{series.name}: no repeat has a record yet"
-        for series in run.series()
-        if _way(series.point) is not None and series.id not in found
-    ]
+    for each in run.series():
+        if _way(each.point) is not None and each.id not in found:
+            notes += because("no_record", point=each.name)
     pairs: dict[str, dict[str, _Points]] = collections.defaultdict(dict)
     for repeats in found.values():
         point = repeats[0].series.point
@@ -94,13 +89,14 @@ def async_study(run: Run, num_parameters: Callable[[SweepPoint], int | None]) ->
         if sizes:
             series.append(_series(name, sizes, notes))
     if not series:
-        reasons = notes or [f"no point has the option `{OPTION}`"]
+        told = [in_words(SENTENCES, note) for note in notes]
+        reasons = told or [f"no point has the option `{OPTION}`"]
         raise UserError(
             f"run {info.run_id} ({info.suite_name}) has no checkpoint that was saved in both ways: "
             f"{'; '.join(reasons[:_FEW])}{' ...' if len(reasons) > _FEW else ''}. {NEEDED}"
         )
     if info.execution.order == "sequential" and info.expansion.plain:
-        notes.insert(0, SEQUENTIAL)
+        notes[:0] = because("sequential")
     return model.AsyncStudy(
         run_id=info.run_id, suite=info.suite_name, series=tuple(series), notes=tuple(notes)
     )
@@ -135,42 +131,40 @@ def _way(point: SweepPoint) -> bool | None:
     return next((value for value in given if isinstance(value, bool)), None)
 
 
-def _series(name: str, sizes: list[model.Size], notes: list[str]) -> model.SizeSeries:
+def _series(name: str, sizes: list[model.Size], notes: list[Reason]) -> model.SizeSeries:
     known = all(size.num_parameters for size in sizes)
     sizes.sort(key=lambda size: (size.num_parameters or 0 if known else 0, size.num_bytes))
     fit = fit_of(sizes)
-    about = f"{name}: " if name else ""
     if len(sizes) == 1:
-        notes.append(f"{about}one size only, so nothing can be said of how the share grows")
+        notes += because("one_size", series=name)
     elif fit is None:
-        notes.append(
-            f"{about}how the times grow with the size is told of {FEWEST_SIZES} sizes or more that "
-            "differ in bytes"
-        )
+        notes += because("few_sizes", series=name, fewest=FEWEST_SIZES)
     if not known:
-        unknown = ", ".join(size.checkpoint for size in sizes if not size.num_parameters)
-        notes.append(
-            f"{about}nothing tells the number of parameters of {unknown}, so sizes are in bytes"
-        )
+        unknown = tuple(size.checkpoint for size in sizes if not size.num_parameters)
+        notes += because("no_parameters", series=name, checkpoints=unknown)
     return model.SizeSeries(name=name, sizes=tuple(sizes), fit=fit)
 
 
 def _size(
-    kinds: _Points, num_parameters: Callable[[SweepPoint], int | None], notes: list[str]
+    kinds: _Points, num_parameters: Callable[[SweepPoint], int | None], notes: list[Reason]
 ) -> model.Size | None:
     """Returns the comparison of one checkpoint; None, with a note, where there is none."""
     every = [repeats for points in kinds.values() for repeats in points]
     first = every[0][0].series
-    notes += [
-        f"{end.point}: {end.failed + end.skipped} of {end.failed + end.skipped + end.passed} "
-        f"repeats failed or were skipped and are left out: {end.reason}"
-        for end in _endings(every)
-        if end.failed or end.skipped
-    ]
+    for end in _endings(every):
+        if left_out := end.failed + end.skipped:
+            notes += because(
+                "repeats_left_out",
+                point=end.point,
+                left_out=left_out,
+                repeats=left_out + end.passed,
+                said=end.reason,
+            )
     times: dict[bool, dict[str, list[float]]] = {}
     for background, points in kinds.items():
         if not points:
-            notes.append(f"{first.name}: has no partner with `{OPTION}: {json.dumps(background)}`")
+            value = json.dumps(background)
+            notes += because("no_partner", point=first.name, option=OPTION, value=value)
             return None
         times[background] = {
             operation: [
@@ -181,10 +175,10 @@ def _size(
             for operation in (BLOCKED, TOTAL)
         }
     for background, operations in times.items():
-        lacking = [operation for operation, values in operations.items() if not values]
+        lacking = tuple(operation for operation, values in operations.items() if not values)
         if lacking:
             name = kinds[background][0][0].series.name
-            notes.append(f"{name}: no repeat that passed measured {' and '.join(lacking)}")
+            notes += because("no_times", point=name, operations=lacking)
             return None
     num_bytes = next(
         (
@@ -197,7 +191,7 @@ def _size(
         0,
     )
     if not num_bytes:
-        notes.append(f"{first.name}: its records do not say how many bytes were saved")
+        notes += because("no_bytes", point=first.name)
         return None
     return model.Size(
         checkpoint=first.point.checkpoint.label,

@@ -6,6 +6,8 @@ from typing import Final
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import model
 from orbax_bench_core.analysis.async_study.lines import NEAR
+from orbax_bench_core.analysis.async_study.reasons import SENTENCES
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command
 
 READING: Final = """\
@@ -41,6 +43,7 @@ def headline(study: model.AsyncStudy) -> pages.Callout:
 def study_document(study: model.AsyncStudy) -> pages.Document:
     """Returns a study for people, and the command that its times are for."""
     found = study.series
+    notes = tuple(in_words(SENTENCES, note) for note in study.notes)
     drawn = [_shares(series, study.documented) for series in found[:_MOST_DRAWN]]
     told = (f"{percent(one.saved)} at {count(one.num_parameters)}" for one in study.documented)
     lines = (pages.Text(pages.code(each.name), items=tuple(fit_lines(each))) for each in found)
@@ -50,7 +53,7 @@ def study_document(study: model.AsyncStudy) -> pages.Document:
         summary=(
             *drawn[:1],
             _blocked(found),
-            pages.Text(items=study.notes, role="unsure"),
+            pages.Text(items=notes, role="unsure"),
             pages.Text(f"Orbax's documentation says: {', '.join(told)} parameters.", "dim"),
         ),
         following=_following(found[0].sizes[-1]),

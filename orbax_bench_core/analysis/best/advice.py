@@ -143,11 +143,12 @@ def remarks(
     """Yields the doubts about the repeats behind a ranking; `memory` is whether it counts."""
     if flagged := [point for point in points if point.flagged]:
         without, ahead = _without(choice, chosen)
+        flags = [flag for of in flagged for found in of.flagged.values() for flag in found]
         yield model.Remark(
             kind="flagged",
             points=tuple(point.point.name for point in flagged),
             repeats=sum(len(point.flagged) for point in flagged),
-            flags=tuple(dict.fromkeys(flag for of in flagged for flag in of.flagged.values())),
+            flags=tuple(flag for at, flag in enumerate(flags) if flag not in flags[:at]),
             without=without,
             ahead=ahead,
         )

@@ -8,6 +8,7 @@ import pydantic
 
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.reasons import NO_REASON, Reasons
 from orbax_bench_core.records import Verified
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class Remark(ResultModel):
     kind: Literal["flagged", "retried", "not verified", "memory reused"]
     points: tuple[str, ...] = ()  # names of the points
     repeats: int = 0  # repeats of theirs that it is about
-    flags: tuple[str, ...] = ()  # kinds of trouble
+    flags: Reasons = NO_REASON  # each trouble once
     verified: Verified = "saved"  # what restored values were compared with
     # whether the recommendation is still best or tied without flagged repeats, or no longer
     # measured then
@@ -230,7 +231,8 @@ class Best(ResultModel):
     """Which options to take, for each case of a run.
 
     Attributes:
-        schema_version: Version of this layout. Version 1 had sentences in the place of codes.
+        schema_version: Version of this layout. Version 1 had sentences in the place of codes,
+            version 2 in that of flags.
         run_id: The run.
         suite: Name of its suite.
         suite_file: Where the suite came from.
@@ -242,7 +244,7 @@ class Best(ResultModel):
         cases: The cases with two points or more.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[2, 3] = 3
     run_id: str
     suite: str
     suite_file: str

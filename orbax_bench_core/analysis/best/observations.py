@@ -13,6 +13,7 @@ from orbax_bench_core.analysis.best.orbax_code import attributes
 from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.errors import UserError, did_you_mean
 from orbax_bench_core.measure import RESIDENT_SHARE, TOLERATED_SHARE
+from orbax_bench_core.reasons import NO_REASON, Reasons, because
 from orbax_bench_core.records import OverlapFinder, Repeat, Verified, weakest
 from orbax_bench_core.sweep import SweepPoint, short_name
 
@@ -184,7 +185,7 @@ class Observed:
     values: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
     files: int | None = None
     failed: dict[int, str] = dataclasses.field(default_factory=dict)
-    flagged: dict[int, str] = dataclasses.field(default_factory=dict)
+    flagged: dict[int, Reasons] = dataclasses.field(default_factory=dict)
     retried: set[int] = dataclasses.field(default_factory=set)
     verified: list[Verified] = dataclasses.field(default_factory=list)
     version: str = ""
@@ -215,9 +216,8 @@ class Observed:
         for name, value in measures_of(repeat).items():
             if value > 0:
                 self.values.setdefault(name, {})[repeat.index] = value
-        flag = _flag(repeat)
-        if flag:
-            self.flagged[repeat.index] = flag
+        if flags := _flags(repeat):
+            self.flagged[repeat.index] = flags
         if repeat.first_failed:
             self.retried.add(repeat.index)
         self.verified.append(repeat.verified)
@@ -312,9 +312,11 @@ def _title(point: SweepPoint) -> str:
     return f"{short_name(point.benchmark)}[{','.join(parts)}]"
 
 
-def _flag(repeat: Repeat) -> str:
-    """Returns why the times of a repeat may not be what they claim to be; empty when they are."""
-    flags = [f"trouble with storage in {name}" for name in sorted(repeat.flagged)]
+def _flags(repeat: Repeat) -> Reasons:
+    """Returns why the times of a repeat may not be what they claim to be."""
+    flags = NO_REASON
+    for name in sorted(repeat.flagged):
+        flags += because("storage_trouble", name=name)
     shares = [
         share
         for by_host in repeat.values(RESIDENT_SHARE.name).values()
@@ -322,10 +324,10 @@ def _flag(repeat: Repeat) -> str:
     ]
     cache = repeat.series.point.conditions.cache
     if shares and cache == "cold" and max(shares) > TOLERATED_SHARE:
-        flags.append("pages of the checkpoint were cached before a cold load")
+        flags += because("cached")
     if shares and cache == "warm" and min(shares) < 1 - TOLERATED_SHARE:
-        flags.append("pages of the checkpoint were not cached before a warm load")
-    return ", ".join(flags)
+        flags += because("not_cached")
+    return flags
 
 
 def cache_of(points: Sequence[Observed], goal: Goal) -> str:

@@ -24,8 +24,10 @@ from orbax_bench_core.analysis.best.headline import (
 from orbax_bench_core.analysis.best.observations import acts_on
 from orbax_bench_core.analysis.best.orbax_code import why_no_code
 from orbax_bench_core.analysis.best.ranking import FEWEST
+from orbax_bench_core.analysis.best.reasons import SENTENCES
 from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.page_cache import other_cache
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command, listed
 from orbax_bench_core.records import VERIFIED_WORDS, OverlapFinder
 
@@ -451,7 +453,8 @@ def _doubt(remark: model.Remark) -> str:
             "behind": f"without them {remark.ahead} would be ahead: do not trust the choice",
             "nothing left": "without them nothing is left of the recommended point",
         }
-        return f"{repeats}{points} had {listed(remark.flags)}; {without[remark.without]}"
+        flags = listed([in_words(SENTENCES, flag) for flag in remark.flags])
+        return f"{repeats}{points} had {flags}; {without[remark.without]}"
     if remark.kind == "retried":
         return f"{repeats}{points} passed only when tried again, and count"
     if remark.kind == "not verified":

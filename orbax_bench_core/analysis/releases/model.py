@@ -2,9 +2,12 @@
 
 from typing import Final, Literal
 
+import pydantic
+
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import Word
+from orbax_bench_core.reasons import NO_REASON, Reasons
 
 ReleaseWord = Word | Literal["FAILED"]
 """Verdict of a comparison of two releases; FAILED when one could not be measured."""
@@ -42,7 +45,10 @@ class SearchStep(ResultModel):
     against: str  # the older one
     purpose: Purpose  # what it was for
     outcome: ReleaseWord  # what it gave
-    why: str = ""  # the verdict in a sentence, or why there is none
+    # why it is no PASS, or could not be measured; earlier files have a sentence under `why`
+    reason: Reasons = pydantic.Field(
+        default=NO_REASON, validation_alias=pydantic.AliasChoices("reason", "why")
+    )
     # of the primary operations; of several points the worst
     ratios: tuple[OperationRatio, ...] = ()
     folder: str = ""  # run directory of the comparison

@@ -6,6 +6,7 @@ from typing import Final
 
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.releases.model import Purpose, ReleaseSearch, SearchStep
+from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.errors import command
 from orbax_bench_core.exit_codes import WORDS
 
@@ -35,7 +36,6 @@ def headline(search: ReleaseSearch) -> pages.Callout:
     package, operations = search.package, search.operations
     regressed = f"{' and '.join(operations)} regressed"
     first, last = search.releases[0], search.releases[-1]
-    why = search.steps[0].why
     if search.conclusion == "named":
         said = (
             f"{package} {search.first_bad} is the first release in which {regressed}, "
@@ -50,14 +50,22 @@ def headline(search: ReleaseSearch) -> pages.Callout:
     elif search.conclusion == "same":
         said = (
             f"{package} {last} shows no regression against {first}, so there is nothing to search "
-            f"for. {why}"
+            f"for: {_told(search.steps[0])}"
         )
     elif search.conclusion == "undecided":
-        said = f"there is no clear verdict on {package} {last} against {first}, so no search. {why}"
+        said = (
+            f"there is no clear verdict on {package} {last} against {first}, so no search: "
+            f"{_told(search.steps[0])}"
+        )
     else:
-        said = f"{package} {last} could not be compared with {first}: {why}"
+        said = f"{package} {last} could not be compared with {first}: {why(search.steps[0].reason)}"
     word = search.outcome.word or "FAILED"
     return pages.Callout(word, said, WORDS[word].role)
+
+
+def _told(step: SearchStep) -> str:
+    changes = _changes(step, [each.operation for each in step.ratios])
+    return "; ".join(filter(None, (changes, why(step.reason))))
 
 
 def _changes(step: SearchStep, operations: Container[str]) -> str:
@@ -157,11 +165,11 @@ def _steps(search: ReleaseSearch, operations: Container[str]) -> pages.Table:
                 pages.Cell(step.outcome, WORDS[step.outcome].role, f"{step.folder}/verdicts.html"),
                 ", ".join(f"{each.operation} {each.ratio:.3f}x" for each in step.ratios),
                 _changes(step, operations),
-                step.why,
+                why(step.reason),
             )
         )
         for number, step in enumerate(search.steps, start=1)
     ]
     names = ("release", "against", "for", "verdict", "ratio", "change")
-    columns = pages.columns("step#", *names, "in words~")
+    columns = pages.columns("step#", *names, "why~")
     return pages.Table(columns, tuple(rows))

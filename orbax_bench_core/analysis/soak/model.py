@@ -8,6 +8,7 @@ import pydantic
 
 from orbax_bench_core.exit_codes import Outcome
 from orbax_bench_core.files import ResultModel
+from orbax_bench_core.reasons import NO_REASON, Reasons
 
 if TYPE_CHECKING:
     import pandas
@@ -74,7 +75,7 @@ class Soak(ResultModel):
     """Result of a soak.
 
     Attributes:
-        schema_version: Version of this layout.
+        schema_version: Version of this layout. Version 1 had sentences in the place of notes.
         run_id: The run.
         suite: Name of its suite.
         suite_file: Where the suite came from; empty if that was not noted.
@@ -82,16 +83,16 @@ class Soak(ResultModel):
         limit_mib: Growth of memory per save that is allowed, in MiB.
         word: LEAK if any process leaks, PASS if all pass.
         series: One per point and host.
-        notes: What a reader must know beside them.
+        notes: What is not judged, or not whole, and why.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1, 2] = 2
     run_id: str
     suite: str
     limit_mib: float
     word: SoakWord
     series: tuple[SoakSeries, ...]
-    notes: tuple[str, ...] = ()
+    notes: Reasons = NO_REASON
     suite_file: str = ""
     flags: tuple[str, ...] = pydantic.Field(default=(), exclude_if=lambda found: not found)
 

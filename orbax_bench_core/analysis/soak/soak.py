@@ -13,9 +13,12 @@ from orbax_bench_core.analysis.soak.growth import (
     word_of,
 )
 from orbax_bench_core.analysis.soak.model import Growth, Level, Soak, SoakSeries
+from orbax_bench_core.analysis.soak.reasons import SENTENCES
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import together
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME
+from orbax_bench_core.reasons import Reason, because
 from orbax_bench_core.records import Record, Repeat, Run, Series
 
 LIMIT_MIB: Final = 0.1
@@ -58,14 +61,14 @@ def soak_of(run: Run, limit_mib: float = LIMIT_MIB) -> Soak:
     Raises:
         UserError: No point has enough saves of one process; the message says why.
     """
-    notes: list[str] = []
+    notes: list[Reason] = []
     found = [
         judged
         for series in run.series()
         for judged in _series(series, list(run.repeats(series)), limit_mib, notes)
     ]
     if not found:
-        why = notes[0] if notes else "it has no point"
+        why = in_words(SENTENCES, notes[0]) if notes else "it has no point"
         raise UserError(
             f"{run.directory.root} holds no soak ({why}): `orbax-bench soak SUITE -o DIR --saves "
             f"{FEWEST}` measures the state of the process after each save"
@@ -114,7 +117,7 @@ def longest(lives: Sequence[Life]) -> Life | None:
 
 
 def _series(
-    series: Series, repeats: list[Repeat], limit_mib: float, notes: list[str]
+    series: Series, repeats: list[Repeat], limit_mib: float, notes: list[Reason]
 ) -> list[SoakSeries]:
     found = []
     for host in range(series.point.processes):
@@ -122,19 +125,26 @@ def _series(
         life = longest(lives)
         if life is None or not all(RSS.name in levels for levels in life.values):
             reason = next((repeat.reason for repeat in repeats if repeat.reason), "")
-            nothing = f"no save on host {host} has the state of its process, {RSS.name}"
-            notes.append(f"{series.name}: {reason or nothing}")
+            if reason:
+                notes += because("not_measured", point=series.name, said=reason)
+            else:
+                notes += because("no_levels", point=series.name, host=host, metric=RSS.name)
             continue
         if len(lives) > 1:
-            notes.append(
-                f"{series.name}: {len(lives)} processes made saves on host {host}, since the soak "
-                f"was stopped or a repeat failed; the longest life, of {len(life.values)} saves, "
-                "is judged, because every process starts with fresh memory"
+            saves = len(life.values)
+            notes += because(
+                "several_lives", point=series.name, lives=len(lives), host=host, saves=saves
             )
         failed = sum(repeat.status == "failed" for repeat in repeats)
         if failed:
             reason = next(repeat.reason for repeat in repeats if repeat.status == "failed")
-            notes.append(f"{series.name}: {failed} of {len(repeats)} repeats failed: {reason}")
+            notes += because(
+                "repeats_failed",
+                point=series.name,
+                failed=failed,
+                repeats=len(repeats),
+                said=reason,
+            )
         found.append(_judged(series, host, life, lives, failed, limit_mib))
     return found
 

@@ -6,6 +6,8 @@ from typing import Final
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.soak.growth import DROPPED, FEWEST
 from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries
+from orbax_bench_core.analysis.soak.reasons import SENTENCES
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command
 from orbax_bench_core.exit_codes import WORDS
 
@@ -87,12 +89,13 @@ def _sentence(series: SoakSeries, limit_mib: float) -> str:
 def soak_document(soak: Soak, place: str) -> pages.Document:
     """Returns a soak for people; `place` is its run directory."""
     found = sorted(soak.series, key=_rank)
+    notes = tuple(in_words(SENTENCES, note) for note in soak.notes)
     drawn = [_memory(series, soak.limit_mib) for series in found if series.levels][:_MOST_DRAWN]
     return pages.Document(
         about=f"Soak of {soak.suite}, {pages.count(len(found), 'process', 'processes')}, "
         f"limit {pages.digits(soak.limit_mib)} MiB per save",
         headline=headline(soak),
-        summary=(*drawn[:1], _judged(found), pages.Text(items=soak.notes, role="unsure")),
+        summary=(*drawn[:1], _judged(found), pages.Text(items=notes, role="unsure")),
         following=_following(soak, place),
         details=(
             pages.Details("All levels", (_levels(found),)),

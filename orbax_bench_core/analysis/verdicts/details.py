@@ -23,7 +23,7 @@ from orbax_bench_core.analysis.verdicts.model import (
     Unmatched,
     VerdictReport,
 )
-from orbax_bench_core.analysis.verdicts.reasons import why
+from orbax_bench_core.analysis.verdicts.reasons import in_block, why
 from orbax_bench_core.analysis.verdicts.tables import (
     FEW,
     operations_table,
@@ -101,7 +101,8 @@ def by_chance(gate: GateConfig, points: int) -> str:
 def unmatched(found: Unmatched) -> str:
     """Returns a point that only one side has, and what its nearest one differs in."""
     differs = f"; the nearest differs in {'; '.join(found.differs)}" if found.differs else ""
-    return f"only in the {found.side}: {found.point}{differs}"
+    name = f"{found.point} {found.point_id}".rstrip()
+    return f"only in the {found.side}: {name}{differs}"
 
 
 def details(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[pages.Element]:
@@ -170,7 +171,7 @@ def _findings(point: PointVerdict, gate: GateConfig) -> Iterator[str]:
         yield f"{pages.code(each.operation)}: {'; '.join([*said, *_helps(each, point, gate)])}"
         yield from (f"{pages.code(each.operation)}, {line}" for line in _flags(each))
     for arm, found in point.attempts.items():
-        first = f", first in {found.example}" if found.example else ""
+        first = f", first in {in_block(found.block, found.example)}" if found.example else ""
         failed = f"{found.failed or 'none'} of {pages.count(found.count, 'first attempt')} failed"
         at = point.failed_at.get(arm, ())
         places = f" (number {', '.join(str(each + 1) for each in at)})" if at else ""

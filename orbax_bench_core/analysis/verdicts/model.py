@@ -159,7 +159,8 @@ class Unmatched(ResultModel):
     """A point that only one side has."""
 
     side: Arm  # which side has it
-    point: str  # name and id of the point
+    point: str  # name of the point; earlier files have its id in it, too
+    point_id: str = ""  # its id
     # in which fields it differs from the nearest point of the other side
     differs: tuple[str, ...] = ()
 

@@ -240,7 +240,7 @@ def _no_baseline(series: PairedTimes, judged: Judged) -> Reasons:
     baseline = series.attempts["baseline"]
     if judged.failures.look is None or not baseline.count or baseline.failed < baseline.count:
         return NO_REASON
-    return because("baseline_failed", first=baseline.example)
+    return because("baseline_failed", block=baseline.block, first=baseline.example)
 
 
 def _nothing_primary(

@@ -1,30 +1,26 @@
 """Reasons of verdicts in words."""
 
 import itertools
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orbax_bench_core import pages
+from orbax_bench_core.analysis.words import Words, in_words
 from orbax_bench_core.errors import did_you_mean
-from orbax_bench_core.reasons import ReasonCode, Reasons
+from orbax_bench_core.reasons import Reasons
 
 
 def why(reasons: Reasons) -> str:
     """Returns reasons in words, those of one operation after its name; empty for none."""
     found = []
     for operation, those in itertools.groupby(reasons, key=lambda each: each.operation):
-        said = "; ".join(_sentence(each.code, each.values) for each in those)
+        said = in_words(SENTENCES, *those)
         found.append(f"{operation}: {said}" if operation else said)
     return "; ".join(found)
 
 
-def _sentence(code: ReasonCode, values: Mapping[str, Any]) -> str:
-    words = WORDS[code]
-    if callable(words):
-        return words(**values)
-    lists = {name: each for name, each in values.items() if isinstance(each, tuple)}
-    told = {name: ", ".join(map(str, each)) or "none" for name, each in lists.items()}
-    return words.format(**{**values, **told})
+def in_block(block: int | None, said: str) -> str:
+    """Returns a first failure after its block, which earlier files have in the text."""
+    return said if block is None else f"block {block}: {said}"
 
 
 def _stalls(
@@ -127,7 +123,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
+SENTENCES: Final[Words] = {
     "too_early": (
         "too early: {operations} operations per arm, and the first look is at {first_look}"
     ),
@@ -165,7 +161,9 @@ WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
     "record_lost": "the {arm} has no record of host {hosts} in block {block}",
     "nothing_passed": _nothing_passed,
     "always_failed": "every attempt of the {arm} failed: there is nothing to compare with",
-    "baseline_failed": "every first attempt of the baseline failed, in {first}",
+    "baseline_failed": lambda first, block=None: (
+        f"every first attempt of the baseline failed, in {in_block(block, first)}"
+    ),
     "repeat_failed": "a repeat failed: {said}",
     "arm_impossible": lambda arm, status, block, said: (
         f"the {arm} {'was skipped' if status == 'skipped' else 'cannot be measured'} in block "
@@ -216,6 +214,5 @@ WORDS: Final[Mapping[ReasonCode, str | Callable[..., str]]] = {
         "2 of each"
     ),
     "unusable_value": _unusable,
-    "told": "{said}",
 }
-"""Words of each code: a text with the names of its values, lists with commas, or a function."""
+"""Sentence of each code of a verdict."""

@@ -244,7 +244,7 @@ def _unmatched(
             point = records[0].measured
             other = nearest(point, others)
             differs = () if other is None else tuple(differences(point, other))
-            found.append(Unmatched(side=side, point=f"{point.name} {point_id}", differs=differs))
+            found.append(Unmatched(side=side, point=point.name, point_id=point_id, differs=differs))
     return found
 
 
@@ -264,7 +264,7 @@ def _beside_summary(
         point, name = records[0].measured, records[0].point_name
         if differs := summary.differs(point):
             unmatched.append(
-                Unmatched(side="candidate", point=f"{name} {point_id}", differs=differs)
+                Unmatched(side="candidate", point=name, point_id=point_id, differs=differs)
             )
             continue
         moved = summary.moved(records[0].provenance)

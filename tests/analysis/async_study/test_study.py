@@ -1,21 +1,24 @@
 """Pairing of points in an async study, and notes on those that are left out."""
 
 import itertools
+import json
 import random
 from pathlib import Path
 
 import pytest
 
+from orbax_bench_core.analysis.async_study import study_document
 from orbax_bench_core.analysis.async_study.lines import fit_of, line_through
 from orbax_bench_core.analysis.async_study.model import SaveKind, Size
 from orbax_bench_core.analysis.async_study.parameters import ParameterCounter, parameters_in
+from orbax_bench_core.analysis.async_study.reasons import SENTENCES
 from orbax_bench_core.analysis.async_study.study import (
-    SEQUENTIAL,
     async_study,
     check_points,
     ratio_of,
     seconds_of,
 )
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.answers import ASYNC_STUDY
 from orbax_bench_core.config import (
     CheckpointConfig,
@@ -28,9 +31,11 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import arrangements
 from orbax_bench_core.lineage import read_manifest
 from orbax_bench_core.publishing import publish_answer
+from orbax_bench_core.reasons import because
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401
+from tests.support.shown import terminal
 
 MILLION = 10**6
 MESH = MeshConfig(mesh_axes=["fsdp"], ici_parallelism={"fsdp": 8})
@@ -101,10 +106,9 @@ def test_points_that_differ_in_more_are_another_series(study, make_pair, fields,
 def test_a_point_without_partner_is_told(study, make_pair, make_saves):
     found = study([*make_pair(MILLION), *make_saves(10 * MILLION, True, [(1.0, 2.0)])])
     assert len(found.series[0].sizes) == 1
-    assert any(
-        "10000000,async=True" in note and "no partner with `async_enabled: false`" in note
-        for note in found.notes
-    )
+    alone, _ = found.notes
+    assert (alone.code, alone.values["value"]) == ("no_partner", "false")
+    assert "10000000,async=True" in alone.values["point"]
 
 
 def test_repeats_that_failed_are_left_out_and_told(study, make_pair):
@@ -114,7 +118,9 @@ def test_repeats_that_failed_are_left_out_and_told(study, make_pair):
     found = study(records)
     blocking = found.series[0].sizes[0].blocking
     assert (blocking.failed, blocking.blocked.n) == (1, 5)
-    assert any("1 of 6 repeats" in note and "disk full" in note for note in found.notes)
+    failed, _ = found.notes
+    assert (failed.values["left_out"], failed.values["repeats"]) == (1, 6)
+    assert "disk full" in failed.values["said"]
 
 
 def test_names_of_checkpoints_do_not_part_pairs(study, make_saves):
@@ -178,15 +184,22 @@ def test_points_not_yet_run_are_told(make_run, make_pair, make_point):
     points = [*{record.point_id: record.point for record in records}.values(), waiting]
     run = make_run(records, points=points)
     found = async_study(Run(run), ParameterCounter())
-    assert "save_restore[waiting]: no repeat has a record yet" in found.notes
+    assert because("no_record", point="save_restore[waiting]")[0] in found.notes
 
 
 def test_a_run_that_measured_one_kind_after_the_other_says_so(make_sizes):
     run = make_sizes()
     info = run.read_info()
-    assert SEQUENTIAL not in async_study(Run(run), ParameterCounter()).notes
+    assert async_study(Run(run), ParameterCounter()).notes == ()
     run.write_info(info.model_copy(update={"execution": ExecutionConfig(order="sequential")}))
-    assert async_study(Run(run), ParameterCounter()).notes[0] == SEQUENTIAL
+    found = async_study(Run(run), ParameterCounter())
+    assert found.notes == because("sequential")
+    said = study_document(found)
+    assert "one kind of save was measured after the other" in " ".join(terminal(said).split())
+    content = {**found.model_dump(mode="json"), "schema_version": 1}
+    content["notes"] = [in_words(SENTENCES, note) for note in found.notes]
+    (run.root / ASYNC_STUDY.file).write_text(json.dumps(content))
+    assert study_document(ASYNC_STUDY.read(run)) == said
 
 
 def test_a_new_study_without_turns_is_refused_at_its_key(make_saves):

@@ -10,6 +10,7 @@ from orbax_bench_core.analysis.best import FactorialLayout, analyse, best
 from orbax_bench_core.config import CheckpointConfig, parse_suite
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.measure import RESIDENT_SHARE, Sample
+from orbax_bench_core.reasons import because
 from orbax_bench_core.records import ErrorInfo, Run, RunDirectory, State, StoreTrouble
 from orbax_bench_core.sweep import expand
 
@@ -103,7 +104,7 @@ def test_throttled_repeats_count_and_are_named(sweep):
     )
     (remark,) = case.remarks
     assert (remark.kind, remark.repeats, len(remark.points)) == ("flagged", 1, 1)
-    assert (remark.flags, remark.without) == (("trouble with storage in save",), "same")
+    assert (remark.flags, remark.without) == (because("storage_trouble", name="save"), "same")
 
 
 def test_a_choice_that_hangs_on_flagged_repeats_is_not_to_be_trusted(sweep):
@@ -132,7 +133,7 @@ def test_a_load_that_was_not_cold_is_flagged(sweep, make_record):
     path = next((run.root / "records" / record.point_id).glob("repeat_*")) / "host_0.json"
     path.write_text(changed.model_dump_json())
     (remark,) = case_of(folder).remarks
-    assert remark.flags == ("pages of the checkpoint were cached before a cold load",)
+    assert remark.flags == because("cached")
 
 
 def test_what_was_not_verified_is_named(sweep):

@@ -1,12 +1,15 @@
 """A choice of options as people see it: the answer, the code for it, and what is left open."""
 
+import json
+
 import pytest
 
 from orbax_bench_core.analysis.best import best, best_document, best_line
+from orbax_bench_core.answers import BEST
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample
 from orbax_bench_core.pages import to_html, to_markdown
-from orbax_bench_core.records import RunDirectory
+from orbax_bench_core.records import RunDirectory, RunFile, StoreTrouble
 from tests.support.shown import assert_tells, terminal
 
 TWO = {"use_ocdbt": (True, False), "use_compression": (True, False)}
@@ -170,12 +173,23 @@ def test_a_sweep_of_what_cannot_change_the_goal_has_nothing_to_choose(sweep):
 
 
 def test_a_file_of_the_version_before_is_made_again(sweep):
-    import json
-
-    from orbax_bench_core.answers import BEST
-    from orbax_bench_core.records import RunDirectory, RunFile
-
     folder = sweep(TWO, lambda o: 1.0 + o["use_ocdbt"])
     run = RunDirectory(folder)
     (run.root / RunFile.BEST).write_text(json.dumps({"schema_version": 1, "cases": []}))
     assert BEST.read(run) == best(folder)
+
+
+def test_flags_of_version_2_say_what_they_said(sweep):
+    def of(options, number):
+        trouble = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=3)
+        return {"store_troubles": (trouble,) if number == 0 else ()}
+
+    run = RunDirectory(sweep(TWO, lambda o: 1.0 + o["use_ocdbt"], of=of))
+    content = {**best(str(run.root)).model_dump(mode="json"), "schema_version": 2}
+    (remark,) = content["cases"][0]["remarks"]
+    assert remark["flags"] == [{"code": "storage_trouble", "values": {"name": "save"}}]
+    now = to_markdown(document_of(best(str(run.root))))
+    remark["flags"] = ["trouble with storage in save"]
+    (run.root / RunFile.BEST).write_text(json.dumps(content))
+    assert to_markdown(document_of(BEST.read(run))) == now
+    assert "had trouble with storage in save; without them" in now

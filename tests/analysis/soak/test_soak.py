@@ -1,11 +1,15 @@
 """Growth per save, its interval, and the verdict on a limit."""
 
+import json
+
 import numpy as np
 import pytest
 
 from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
 from orbax_bench_core.analysis.soak.growth import slope_of, word_of
 from orbax_bench_core.analysis.soak.model import Slope
+from orbax_bench_core.analysis.soak.reasons import SENTENCES
+from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.answers import SOAK
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
@@ -168,7 +172,20 @@ def test_of_several_processes_the_longest_is_judged(judge, make_life):
     soak = judge(old, new)
     (series,) = soak.series
     assert (soak.word, series.lives, series.worker) == ("PASS", (50, FEWEST), "host:2:2")
-    assert "2 processes made saves" in soak.notes[0]
+    (note,) = soak.notes
+    assert note.code == "several_lives"
+    assert note.values == {"point": series.name, "lives": 2, "host": 0, "saves": FEWEST}
+
+
+def test_notes_of_version_1_say_what_they_said(make_run, make_life):
+    run = make_run([make_life(50, worker="host:1:1"), make_life(FEWEST, repeat=1, worker="b")])
+    found = soak_of(Run(run))
+    now = terminal(document_of(found))
+    content = {**found.model_dump(mode="json"), "schema_version": 1}
+    content["notes"] = [in_words(SENTENCES, note) for note in found.notes]
+    (run.root / SOAK.file).write_text(json.dumps(content))
+    assert terminal(document_of(SOAK.read(run))) == now
+    assert "2 processes made saves on host 0" in now
 
 
 def test_saves_of_many_repeats_are_one_series(judge, make_life):

@@ -1,14 +1,8 @@
-"""Every reason that the code gives has words, and these show all of its values."""
+"""Sentences of verdicts: none in the gate, those of earlier files, and operations by name."""
 
 import ast
-import inspect
 import json
-import string
-from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
-
-import pytest
 
 import orbax_bench_core
 from orbax_bench_core.analysis.verdicts import (
@@ -18,50 +12,11 @@ from orbax_bench_core.analysis.verdicts import (
     why,
     write_verdicts,
 )
-from orbax_bench_core.analysis.verdicts.reasons import WORDS
-from orbax_bench_core.reasons import ReasonCode, because
+from orbax_bench_core.reasons import because
 from orbax_bench_core.records import RunDirectory
 
-TYPE = "ReasonCode"
-CODES = get_args(ReasonCode)
 CODE = Path(orbax_bench_core.__file__).parent
 VERSION_2 = Path(__file__).parents[2] / "data" / "verdicts" / "version_2.json"
-
-
-def given() -> Iterator[tuple[str, set[str]]]:
-    """Yields each code that a call of `because` gives, with the names of its values."""
-    for file in CODE.rglob("*.py"):
-        text = file.read_text()
-        if "because(" not in text:
-            continue
-        for call in ast.walk(ast.parse(text)):
-            if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "because"):
-                continue
-            names = {keyword.arg for keyword in call.keywords if keyword.arg != "operation"}
-            yield ast.literal_eval(call.args[0]), names
-
-
-GIVEN = list(given())
-
-
-def taken(words) -> tuple[set[str], set[str]]:
-    """Returns the names that words show, and those of them that they cannot do without."""
-    if isinstance(words, str):
-        names = {name for _, name, _, _ in string.Formatter().parse(words) if name}
-        return names, names
-    of = inspect.signature(words).parameters.values()
-    return {each.name for each in of}, {each.name for each in of if each.default is each.empty}
-
-
-def test_every_code_is_given_and_has_words():
-    assert {code for code, _ in GIVEN} | {"told"} == set(CODES)
-    assert list(WORDS) == list(CODES)
-
-
-@pytest.mark.parametrize(("code", "names"), GIVEN)
-def test_words_take_all_values_of_a_reason(code, names):
-    shown, needed = taken(WORDS[code])
-    assert needed <= names <= shown
 
 
 def test_the_gate_has_no_sentence_but_those_of_errors():

@@ -39,15 +39,16 @@ def stalls(candidate=0, baseline=0, operations=20, bound=0.14, word="PASS", **fi
     return StallVerdict(word=word, bound=bound, **counts, **given)
 
 
-def attempts(candidate=0, baseline=0, count=20, word="PASS"):
+def attempts(candidate=0, baseline=0, count=20, word="PASS", **first):
     """Fields of a point of which so many first attempts of each side failed."""
     failed = {"baseline": baseline, "candidate": candidate}
+    first = first or {"block": 2, "example": "OSError"}
     return {
         "failures": FailureVerdict(
             word=word, **failed, attempts=count, p_value=0.9, bound=0.21, limit=0.1, look=0
         ),
         "attempts": {
-            arm: FirstAttempts(count=count, failed=found, example="block 2: OSError" * bool(found))
+            arm: FirstAttempts(count=count, failed=found, **(first if found else {}))
             for arm, found in failed.items()
         },
         "failed_at": {arm: tuple(range(found)) for arm, found in failed.items() if found},
@@ -221,6 +222,16 @@ def test_nothing_that_was_compared_is_no_pass(make_report, fields, found):
     assert "only in the baseline: gone 12; the nearest differs in a: 1 | 4" in terminal(
         document_of(report)
     )
+
+
+def test_the_first_failure_is_told_with_its_block(make_report, make_verdicts):
+    earlier = {"example": "block 2: OSError"}  # of files that have both in one text
+    now, before = (
+        to_markdown(document_of(make_report(make_verdicts("p", **attempts(3, 1, **first)))))
+        for first in ({}, earlier)
+    )
+    assert now == before
+    assert "first in block 2: OSError" in now
 
 
 def test_an_exploration_is_stamped_wherever_its_word_stands(make_verdicts, make_report):
