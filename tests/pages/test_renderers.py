@@ -117,6 +117,11 @@ def test_a_page_says_what_to_do_before_the_figures(write):
     assert text.index("orbax-bench x") < text.index("a figure")
 
 
+def test_no_line_of_a_terminal_ends_between_a_number_and_its_unit():
+    lines = [terminal(document(pages.Text("saves: 1 → 2.7 ms")), width=n) for n in range(11, 20)]
+    assert all("1 → 2.7 ms" in said for said in lines)
+
+
 def test_no_cell_of_a_narrow_terminal_is_cut():
     row = pages.Row(("1.5 MiB (1.25 to 1.75)", "a long name of an option", "INCONCLUSIVE"), "group")
     columns = (pages.Column("per save", "number"), pages.Column("is"), pages.Column("verdict"))

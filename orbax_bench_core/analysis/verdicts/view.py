@@ -139,7 +139,9 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
     least = f"{share(margins.pop())}{f' or less than {floor}' if floor else ''}"
-    return f"{sides} In parentheses: 95 % interval. Not slower: by less than {least}."
+    if any(each.verdict.low is not None or each.verdict.high is not None for each in every):
+        sides += " In parentheses: 95 % interval."
+    return f"{sides} Not slower: by less than {least}."
 
 
 def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
