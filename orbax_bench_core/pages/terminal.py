@@ -91,7 +91,7 @@ def _print_table(table: el.Table, console: Console, most: int | None) -> None:
         console.print(grid)
     if len(rows) < len(table.rows):
         more = count(len(table.rows) - len(rows), "more row")
-        _line(_text(f"{more}: with --details, or on the page", "dim"), console)
+        _line(_text(f"{more}: with --details", "dim"), console)
 
 
 def _grid(

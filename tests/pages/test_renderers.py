@@ -101,7 +101,7 @@ def test_a_terminal_shows_the_summary_then_the_answer_then_the_command_to_run():
     )
     brief = terminal(shown).splitlines()
     assert brief[-5:] == [
-        "20 more rows: with --details, or on the page",
+        "20 more rows: with --details",
         "",
         "✓ PASS: nothing is slower",
         "Why:",

@@ -218,5 +218,5 @@ def _drifts(points: Iterable[PointVerdict]) -> list[str]:
 
 def _few(lines: Sequence[str]) -> tuple[str, ...]:
     more = len(lines) - _MOST_NOTED
-    last = [f"{pages.count(more, 'more line')}: with --details, or on the page"] if more > 0 else []
+    last = [f"{pages.count(more, 'more line')}: with --details"] if more > 0 else []
     return (*lines[:_MOST_NOTED], *last)
