@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 import pydantic
 
+from orbax_bench_core.analysis.names import shortened, spoken
 from orbax_bench_core.analysis.verdicts import (
     OperationVerdict,
     PointVerdict,
@@ -54,7 +55,7 @@ class AcceptedTime(ResultModel):
     @property
     def said(self) -> str:
         """The operation, and up to how much it is accepted."""
-        return f"{self.operation} {change(self.ratio)} (up to {change(self.most)})"
+        return f"{spoken(self.operation)} {change(self.ratio)} (up to {change(self.most)})"
 
 
 class Acceptance(ResultModel):
@@ -73,9 +74,13 @@ class Acceptance(ResultModel):
     @property
     def said(self) -> str:
         """Who accepted what, when and why."""
+        names = shortened({time.point_id: time.point for time in self.times})
+        said = [
+            f"{names[time.point_id]}: {time.said}" if len(names) > 1 else time.said
+            for time in self.times
+        ]
         return (
-            f"{listed([time.said for time in self.times])}, by {self.accepted_by} on "
-            f"{self.accepted_at:%Y-%m-%d}: {self.reason}"
+            f"{listed(said)}, by {self.accepted_by} on {self.accepted_at:%Y-%m-%d}: {self.reason}"
         )
 
 
@@ -247,7 +252,7 @@ def _ended(
             yield f"{point.point}: {why(point.reason)}"
         for operation in _regressed(point):
             verdict, time = operation.verdict, known.get((point.point_id, operation.operation))
-            where = f"{operation.operation} of {point.point}"
+            where = f"{spoken(operation.operation)} of {point.point}"
             if time is None:
                 yield f"{where} regressed as well"
             elif verdict.ratio is None or (verdict.low or verdict.ratio) > time.most:
@@ -256,7 +261,7 @@ def _ended(
                     if verdict.ratio is None
                     else change(verdict.ratio, verdict.low, verdict.high)
                 )
-                yield f"{where} has grown to {said or 'an unknown ratio'}"
+                yield f"{where} have grown to {said or 'an unknown ratio'}"
 
 
 def _baseline(run: RunDirectory, report: VerdictReport) -> dict[str, str]:

@@ -171,6 +171,7 @@ def prune(
     no runs or captures.
     """
     from orbax_bench_core.errors import one_line
+    from orbax_bench_core.pages import num_bytes
     from orbax_bench_core.pruning import Pruning
 
     found = Pruning.of(
@@ -197,7 +198,7 @@ def prune(
             show(f"{'removed' if delete else 'old'} {each}")
         for each in found.in_use:
             show(f"in use {each}: {each.why}")
-        show(f"{len(gone)} {verb}, {size / 2**20:,.1f} MiB; {found.recent} recent{more}")
+        show(f"{len(gone)} {verb}, {num_bytes(size)}; {found.recent} recent{more}")
     lines = [f"{each.place} stays: {why}" for each, why in failed]
     for line in (*lines, *(f"{line}; it stays" for line in found.unread)):
         print(f"error: {one_line(line)}", file=sys.stderr)

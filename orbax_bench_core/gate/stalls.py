@@ -33,11 +33,12 @@ _SUSPICIOUS_P: Final = 0.05
 def find_stalls(blocks: Blocks) -> tuple[Bools, float]:
     """Returns which operations stalled, and from which multiple of the median on.
 
-    The first has the shape of `blocks.logs`: (blocks, slots, operations).
+    The first has the shape of `blocks.logs`: (blocks, slots, operations). What failed or hung is
+    among them, also where so much of it did that the median is no longer one of what passed.
     """
     logs = blocks.logs
     above = max(math.log(RATIO), SIGMAS * (robust_sigma(logs.ravel()) or 0.0))
-    return np.asarray(logs > np.median(logs) + above), math.exp(above)
+    return np.asarray((logs > np.median(logs) + above) | blocks.failed), math.exp(above)
 
 
 def judge_stalls(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, assert_never
 
 from orbax_bench_core.errors import presentable
 from orbax_bench_core.pages import elements as el
-from orbax_bench_core.pages.numbers import count
+from orbax_bench_core.pages.numbers import UNIT, count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,9 @@ _STYLES: Final[dict[el.Role, str]] = {
     "bad": "red",
     "unsure": "yellow",
 }
+_WITHIN: Final = re.compile(rf"(?<=\d) (?={UNIT})| (?=→ \d)|(?<=→) (?=\d)")
+_JOINER: Final = "\ue000"
+"""Stands for a space at which no line ends: Rich ends lines at no-break spaces, too."""
 _LEAST: Final = 6
 """Characters of a column that may be wrapped."""
 _MOST_LINES: Final = 10
@@ -87,7 +91,7 @@ def _print_table(table: el.Table, console: Console, most: int | None) -> None:
         console.print(grid)
     if len(rows) < len(table.rows):
         more = count(len(table.rows) - len(rows), "more row")
-        _line(_text(f"{more}: with --details, or on the page", "dim"), console)
+        _line(_text(f"{more}: with --details", "dim"), console)
 
 
 def _grid(
@@ -110,8 +114,17 @@ def _grid(
 
 
 def _line(text: RichText, console: Console) -> None:
-    """Prints a line, which a log keeps whole so that it can be searched."""
-    console.print(text, highlight=False, soft_wrap=not console.is_terminal)
+    """Prints a line, which a log keeps whole so that it can be searched.
+
+    A terminal gets it in several, none of which ends between a number and its unit, or at an arrow.
+    """
+    if not console.is_terminal:
+        console.print(text, highlight=False, soft_wrap=True)
+        return
+    text.plain = _WITHIN.sub(_JOINER, text.plain)
+    for line in text.wrap(console, console.width):
+        line.plain = line.plain.replace(_JOINER, " ")
+        console.print(line, highlight=False)
 
 
 def _text(text: str, style: str = "") -> RichText:

@@ -11,7 +11,7 @@ from tests.support.webhook import webhook  # noqa: F401 - fixture
 
 BLOCKS = 10
 REASON = "known: issue 1234"
-ACCEPTED = r"save \+3\d % \(up to \+4\d %\)"
+ACCEPTED = r"saves \+3\d % \(up to \+4\d %\)"
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_what_is_accepted_is_silent_until_it_grows(
     assert webhook.states == ["REGRESSION"]
     grown = night(2, 1.7)
     assert grown.code == 3
-    said = r"no longer accepted: save of save_restore\[.*\] has grown to \+(69|70|71) % \("
+    said = r"no longer accepted: saves of save_restore\[.*\] have grown to \+(69|70|71) % \("
     assert re.search(said, grown.out)
     published(tmp_path, orbax_bench, 2)
     assert morning()[0] == "1 of 1 suite needs you"

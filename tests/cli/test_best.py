@@ -45,6 +45,10 @@ def test_a_bound_that_nothing_is_known_to_keep_recommends_nothing(orbax_bench, s
     assert done.code == 1
     assert "NONE: no point can be recommended for saves: " in done.out
     assert "its peak memory is unknown" in done.out
+    assert next_command(done.out) == [
+        "best",
+        str(sweep),
+    ]  # no repeat failed; the bound is in the way
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import random
+import re
 import shutil
 
 import pytest
@@ -128,6 +129,7 @@ def test_at_the_first_use_a_few_operations_tell_what_they_can(orbax_bench, make_
     said = " ".join(outcome.out.split())
     assert "3 of 3 slower than all 3 of the baseline" in said
     assert "ruled out at the 5 % level" in said
+    assert "95 % interval" not in said  # so few operations have none
     assert "the 1 % level needs 4 more of the candidate or 5 on each side" in said
     enough = make_separate_run(2, 5.8, repeats=7).root
     outcome = orbax_bench("compare", before, enough)
@@ -151,6 +153,7 @@ def test_a_baseline_at_its_first_use_ends_with_the_code_of_a_regression(
     # 2x would be no news of two runs about which nothing is known.
     outcome = orbax_bench("compare", registry, make_separate_run(2, 1.8).root)
     assert (outcome.code, "INCONCLUSIVE" in outcome.out) == (0, True)
+    assert re.search(r"\+\d+ %, 6 of 6 slower than all 6", " ".join(outcome.out.split()))
 
 
 def test_the_answer_fits_a_terminal_of_80_columns_and_details_have_the_metrics(

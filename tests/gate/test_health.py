@@ -113,7 +113,7 @@ def test_a_stall_or_two_are_outliers_and_no_slow_state(steady):
     times[[7, 20]] *= 3
     found = health(times)
     assert (found.regimes, found.outliers) == (False, pytest.approx(2 / 30))
-    assert why(found.flags) == "7% of the values are far from the others"
+    assert why(found.flags) == "7 % of the values are far from the others"
 
 
 def test_cold_values_at_the_start_are_flagged(steady):

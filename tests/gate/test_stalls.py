@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 from orbax_bench_core.analysis.verdicts import why
 from orbax_bench_core.config import GateRule
-from orbax_bench_core.gate.blocks import Blocks
+from orbax_bench_core.gate.blocks import Blocks, read_blocks
 from orbax_bench_core.gate.excess import Excess
 from orbax_bench_core.gate.looks import Schedule
 from orbax_bench_core.gate.stalls import find_stalls, judge_stalls
@@ -49,6 +49,14 @@ def by_hand(seen, labels):
         scores[np.array(order)].sum() for order in itertools.product(rows, repeat=len(scores))
     ]
     return np.mean(np.array(totals) >= scores[labels].sum())
+
+
+def test_where_every_attempt_failed_each_counts_as_a_stall(blocks):
+    made = blocks(5)
+    failed = np.repeat(made.candidate[..., None], made.logs.shape[2], axis=2)
+    times = np.where(failed, np.inf, np.exp(made.logs))
+    found = verdict(read_blocks(times, made.candidate))
+    assert (found.candidate, found.baseline, found.operations) == (10, 0, 10)
 
 
 @pytest.mark.parametrize("per_life", [1, 2])

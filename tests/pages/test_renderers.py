@@ -101,7 +101,7 @@ def test_a_terminal_shows_the_summary_then_the_answer_then_the_command_to_run():
     )
     brief = terminal(shown).splitlines()
     assert brief[-5:] == [
-        "20 more rows: with --details, or on the page",
+        "20 more rows: with --details",
         "",
         "✓ PASS: nothing is slower",
         "Why:",
@@ -115,6 +115,11 @@ def test_a_terminal_shows_the_summary_then_the_answer_then_the_command_to_run():
 def test_a_page_says_what_to_do_before_the_figures(write):
     text = write(document(pages.Text("a figure"), following=pages.Code("orbax-bench x", "Why:")))
     assert text.index("orbax-bench x") < text.index("a figure")
+
+
+def test_no_line_of_a_terminal_ends_between_a_number_and_its_unit():
+    lines = [terminal(document(pages.Text("saves: 1 → 2.7 ms")), width=n) for n in range(11, 20)]
+    assert all("1 → 2.7 ms" in said for said in lines)
 
 
 def test_no_cell_of_a_narrow_terminal_is_cut():

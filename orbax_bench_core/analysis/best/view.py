@@ -103,12 +103,14 @@ def _following(best: model.Best, place: str, *, code: bool) -> pages.Code | None
     case = best.cases[0]
     found = case.recommendation
     word, report = answer_of(case, best).word, command("report", place, "--details")
+    asked = [] if best.goal.text == "save" else ["--goal", best.goal.text]
+    bound = best.peak_memory_bytes
+    if found is None and bound is not None:
+        return pages.Code(command("best", place, *asked), "Without the bound on memory:")
     if found is None:
         return pages.Code(report, "The report has every failure, with its traceback.")
     if word == NOTHING:
         return pages.Code(report, "Every operation of every point.")
-    asked = [] if best.goal.text == "save" else ["--goal", best.goal.text]
-    bound = best.peak_memory_bytes
     asked += [] if bound is None else ["--peak-memory", str(bound)]
     if code:
         return pages.Code(command("best", place, *asked, "--details"), "What each option does.")

@@ -168,7 +168,7 @@ def _overview(series: Sequence[PastSeries]) -> pages.Table:
         rows.append(
             pages.Row(
                 (
-                    each.operation,
+                    heading(each.operation),
                     str(len(each.runs)),
                     words.level(each, each.runs[-1].value),
                     pages.Cell(f"{100 * last.effect:+.3g} %", role) if last else "–",

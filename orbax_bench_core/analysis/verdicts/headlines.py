@@ -178,7 +178,8 @@ def _said(report: VerdictReport) -> str:
     if len(points) == 1 or not found:
         return said
     name = short_names(points)[found[0].point_id]
-    have = "regressed" if report.word == "REGRESSION" else "have no verdict"
+    have = "has no verdict" if len(found) == 1 else "have no verdict"
+    have = "regressed" if report.word == "REGRESSION" else have
     return f"in {name} {said}; {len(found)} of {len(points)} points {have}"
 
 

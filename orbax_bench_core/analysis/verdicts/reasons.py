@@ -71,10 +71,10 @@ def _nothing_passed(said: str = "") -> str:
 def _two_runs(
     ratio: float, slower: int, candidate: int, baseline: int, level: float, above: float = 0.0
 ) -> str:
-    shown = f"below {above:.3g}x ruled out" if above else "no slow-down shown"
+    shown = f"below {pages.change(above)} ruled out" if above else "no slow-down shown"
     return (
-        f"{ratio:.3g}x, {slower} of {candidate} slower than all {baseline} of the baseline, "
-        f"{shown} at the {_percent(level)} level"
+        f"{pages.change(ratio)}, {slower} of {candidate} slower than all {baseline} of the "
+        f"baseline, {shown} at the {_percent(level)} level"
     )
 
 
@@ -199,12 +199,14 @@ SENTENCES: Final[Words] = {
     ),
     "left_out": "{values} of {of} values are no positive, finite number: left out",
     "no_values": "no values",
-    "drifts": "drifts by {change:+.0%} from start to end (p = {p_value:.1g})",
+    "drifts": lambda change, p_value: (
+        f"drifts by {pages.change(1 + change)} from start to end (p = {p_value:.1g})"
+    ),
     "two_groups": (
         "two separate groups: {slow} of {of} values are about {ratio:.2f}x as slow as the others "
         "(changes between them: {switches}); no single number describes both"
     ),
-    "outliers": "{share:.0%} of the values are far from the others",
+    "outliers": lambda share: f"{pages.percent(share)} of the values are far from the others",
     "slow_start": _slow_start,
     "malformed": lambda what, shape=None: (
         f"{what}: no values that can be compared{'' if shape is None else f'; shape {shape}'}"

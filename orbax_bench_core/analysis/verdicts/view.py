@@ -139,7 +139,9 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
     least = f"{share(margins.pop())}{f' or less than {floor}' if floor else ''}"
-    return f"{sides} In parentheses: 95 % interval. Not slower: by less than {least}."
+    if any(each.verdict.low is not None or each.verdict.high is not None for each in every):
+        sides += " In parentheses: 95 % interval."
+    return f"{sides} Not slower: by less than {least}."
 
 
 def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
@@ -216,5 +218,5 @@ def _drifts(points: Iterable[PointVerdict]) -> list[str]:
 
 def _few(lines: Sequence[str]) -> tuple[str, ...]:
     more = len(lines) - _MOST_NOTED
-    last = [f"{pages.count(more, 'more line')}: with --details, or on the page"] if more > 0 else []
+    last = [f"{pages.count(more, 'more line')}: with --details"] if more > 0 else []
     return (*lines[:_MOST_NOTED], *last)

@@ -199,6 +199,11 @@ def test_the_worst_regression_is_told_and_a_proof_before_a_warning(
     assert "3 of 4 points regressed" in said(report)
 
 
+def test_one_of_several_points_has_a_verb_of_its_own(judged, make_verdicts, make_report):
+    report = make_report(make_verdicts("a", judged("save", "INCONCLUSIVE")), make_verdicts("b"))
+    assert said(report).endswith("; 1 of 2 points has no verdict")
+
+
 def test_what_nobody_looked_at_is_said(make_verdicts, make_report):
     report = make_report(make_verdicts("p"))
     assert "stalls and failures were not looked at" in said(report)
