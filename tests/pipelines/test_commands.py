@@ -61,6 +61,15 @@ def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_of_another_suite_is_refused_before_a_step_begins(
+    pipeline_command, suite, make_run, make_record
+):
+    root = make_run([make_record()]).root
+    done = pipeline_command("run", suite, "-o", root)
+    assert (done.code, done.out) == (2, "")
+    assert "holds a run of another suite" in done.err
+
+
 @pytest.mark.parametrize("target", ["local", "docker", "vertex"])
 def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, target):
     done = pipeline_command("compile", "--target", target, "--output", "-")
