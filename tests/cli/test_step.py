@@ -101,6 +101,7 @@ def test_the_last_step_ends_well_where_no_run_was_begun(orbax_bench, tmp_path, s
     done = orbax_bench("step", "finish", "-o", run, "--suite", file, "--status", "Failed")
     assert (done.code, json.loads(done.out.splitlines()[-1])) == (Exit.OK, "FAILED"), done.err
     assert said in done.out + done.err
+    assert "refused: :" not in done.out  # a step has the text of a suite, and no file
     assert "FAILED" in (run / "report.html").read_text()
 
 
@@ -232,10 +233,11 @@ def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_pa
         (["enforce-verdict"], "give the verdict"),
         (["enforce-verdict", "PASS", "--notify", "http://127.0.0.1:9/x"], "--verdicts"),
         (["enforce-verdict", "PASS", "--notify", "nonsense"], "no http or https URL"),
-        (["enforce-verdict", "PASS", "--verdicts", "{tmp}/none.json"], "none.json"),
+        (["enforce-verdict", "PASS", "--verdicts", "{tmp}/none.json"], "there is no such file"),
         (["enforce-verdict", "PASS", "--verdicts", "{tmp}/torn.json"], "torn.json"),
         (["enforce-verdict", "--lacking", "{tmp}/torn.json"], "torn.json"),
         (["plan-sweep", "{tmp}/none.yaml", "-o", "{tmp}/run"], "none.yaml: there is no such file"),
+        (["generate-checkpoint", "{tmp}/torn.json"], "error: line 1: the text ends"),
         (["run-sweep-point", "{}", "-o", "{tmp}/run"], "run"),
         (["run-sweep-point", "@{tmp}/none", "-o", "{tmp}/run"], "none: there is no such file"),
         (["aggregate", "-o", "{tmp}/run"], "run"),
