@@ -138,6 +138,12 @@ def checked_settings(
     parameters, others = {}, []
     for change in changes or ():
         key, _, value = change.partition("=")
+        takers = [each.name for each in PIPELINES if key in each.parameters]
+        if pipeline is not None and takers and key not in own:
+            raise UserError(
+                f"--set {key}: the pipeline {pipeline.name} has no such parameter, but "
+                f"{' and '.join(takers)} have"
+            )
         if key in own:
             parameters[key] = _typed(own[key], key, value)
         else:
@@ -164,8 +170,8 @@ def _typed(default: Any, key: str, text: str) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError:
         value = text
-    if type(value) is not type(default):
-        expected = "true or false" if isinstance(default, bool) else "a whole number"
+    if type(value) is not type(default) or value < 0:
+        expected = "true or false" if isinstance(default, bool) else "a whole number, 0 or more"
         raise UserError(f"--set {key}: expected {expected}, got {text!r}")
     return value
 

@@ -100,8 +100,8 @@ class Told:
         except (UserError, OSError, ImportError):
             found = None
         if found is None:
-            failed = failure or "no result: see the log"
-            said = "every step succeeded" if code == Exit.OK else failed
+            why = failure or "no result: see the log"
+            said = "every step succeeded" if code == Exit.OK else why
             self.notifiers.ended(suite, _state(code), place, (said,))
             return
         junit = self.notifiers.junit

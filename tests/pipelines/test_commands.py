@@ -106,6 +106,8 @@ def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, t
             [f"tpu={TWO_HOSTS}", BY_DIGEST, "launcher_settings.port=8471"],
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
+        ("kfp", ["points_per_step=-1"], "--set points_per_step: expected a whole number, 0 or"),
+        ("kfp", ["arms={}"], "--set arms: the pipeline sweep has no such parameter, but regress"),
         ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, but the suite has"),
         ("kfp", ["service_account=a@b.c"], "name of a Kubernetes service account"),
         ("kfp", ["pipeline_root=/tmp"], "expected gs://, s3:// or minio://"),
