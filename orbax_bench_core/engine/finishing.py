@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -30,7 +30,7 @@ from orbax_bench_core.engine.planning import check_modules
 from orbax_bench_core.engine.point import SAID
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, shown
-from orbax_bench_core.exit_codes import CODES, WORDS, Outcome, State, exit_code
+from orbax_bench_core.exit_codes import CODES, WORDS, State, exit_code
 from orbax_bench_core.files import (
     checked_path,
     names_in,
@@ -320,7 +320,7 @@ def _ending(
         if failed and not exit_code(told.outcome) and not lacking:
             lacking = [a_step_failed]
         name, state = read.info.suite_name, told.outcome.lacking(lacking).state
-        lines = _in_order(told.outcome, filter(None, [told.answer]), lacking)
+        lines = told.outcome.in_order(filter(None, [told.answer]), lacking)
         lines = lines if lacking else (*lines, "every point is complete")
         tell = partial(notifiers.ended, name, state, directory, lines, renews=False)
         return _Ending(lines, tell, write)
@@ -332,16 +332,10 @@ def _ending(
     known, answer = standing(found, directory), headline(found)
     says = answer.text if answer.word == outcome.lacking(lacking).state else answer.said
     return _Ending(
-        _in_order(found.outcome, [says, *([known.said] if known else [])], lacking),
+        found.outcome.in_order([says, *([known.said] if known else [])], lacking),
         partial(notifiers.judged, found, outcome, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )
-
-
-def _in_order(own: Outcome, found: Iterable[str], lacking: Sequence[str]) -> tuple[str, ...]:
-    """Returns the reasons of a state: what was found, after what is lacking if that decided it."""
-    is_lost = own.lacking(lacking).state != own.state
-    return (*lacking, *found) if is_lost else (*found, *lacking)
 
 
 def _is_of(run: RunDirectory, engine_run: str) -> bool:

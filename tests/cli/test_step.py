@@ -187,6 +187,7 @@ def test_what_is_lacking_is_a_failure_unless_something_has_regressed(
     done = orbax_bench("step", "enforce-verdict", *words, "--lacking", lacking)
     assert done.code == code
     assert "the step of a left nothing" in done.err
+    assert done.err.startswith("the step") == (code == Exit.FAILED)  # first what decided
     assert "".join(words) in done.err or words == ["PASS"]
 
 
@@ -213,7 +214,7 @@ def test_a_run_that_lacks_something_is_told_as_a_failure(
     judged = ("PASS", "--verdicts", run.root / "verdicts.json", "--lacking", lacking)
     done = orbax_bench("step", "enforce-verdict", *judged, "--notify", webhook.url)
     assert (done.code, webhook.states) == (Exit.FAILED, ["FAILED"])
-    assert "the step of a left nothing" in webhook.posted[0][1]["lines"]
+    assert webhook.posted[0][1]["lines"][0] == "the step of a left nothing"
 
 
 def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_paired_run, webhook):
