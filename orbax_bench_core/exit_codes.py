@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple, Self
 
 
@@ -129,6 +129,11 @@ class Outcome:
     def lacking(self, lacks: object) -> Self:
         """Returns this outcome, incomplete too if `lacks` is true or names something."""
         return dataclasses.replace(self, incomplete=self.incomplete or bool(lacks))
+
+    def in_order(self, found: Iterable[str], lacking: Sequence[str]) -> tuple[str, ...]:
+        """Returns the reasons of a state: what was found, after what is lacking if that decided."""
+        is_lost = self.lacking(lacking).state != self.state
+        return (*lacking, *found) if is_lost else (*found, *lacking)
 
 
 def exit_code(*found: Outcome, incomplete: bool = False, allow_inconclusive: bool = False) -> int:

@@ -16,6 +16,7 @@ from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.files import checked_path
 from orbax_bench_core.launchers import named_processes, require_whole_slices
 from orbax_bench_core.pages import count
+from orbax_bench_core.records import RunDirectory
 from orbax_bench_core.sweep import (
     SweepEntry,
     SweepPoint,
@@ -82,10 +83,13 @@ def prepare(
         if set_here.get(key):
             set_here[key] = _checked(set_here[key], placed, target, key)
     parameters = {**chosen.parameters, **set_here}
-    expansion = expand(compared(chosen, loaded, parameters))
+    planned = compared(chosen, loaded, parameters)
+    expansion = expand(planned)
     if chosen.pairs_saves:
         check_points(expansion.plain, loaded)
     directory = _checked(output_directory, placed, target, "--output-directory")
+    if target not in SERVICES:
+        _refuse_another_suite(directory, planned, chosen.arms)
     if parameters.get("baseline") and target not in SERVICES:
         # A step has no checkout of the benchmark to ask which capture a branch or `nearest` means.
         points = {point.id for point in expansion.plain}
@@ -134,6 +138,12 @@ def checked_settings(
     parameters, others = {}, []
     for change in changes or ():
         key, _, value = change.partition("=")
+        takers = [each.name for each in PIPELINES if key in each.parameters]
+        if pipeline is not None and takers and key not in own:
+            raise UserError(
+                f"--set {key}: the pipeline {pipeline.name} has no such parameter, but "
+                f"{' and '.join(takers)} have"
+            )
         if key in own:
             parameters[key] = _typed(own[key], key, value)
         else:
@@ -160,8 +170,8 @@ def _typed(default: Any, key: str, text: str) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError:
         value = text
-    if type(value) is not type(default):
-        expected = "true or false" if isinstance(default, bool) else "a whole number"
+    if type(value) is not type(default) or value < 0:
+        expected = "true or false" if isinstance(default, bool) else "a whole number, 0 or more"
         raise UserError(f"--set {key}: expected {expected}, got {text!r}")
     return value
 
@@ -173,6 +183,17 @@ def _checked(path: str, settings: Settings, target: Target, flag: str) -> str:
         raise UserError(str(error)) from None
     check_directory(full, settings, target, flag)
     return full
+
+
+def _refuse_another_suite(directory: str, loaded: LoadedSuite, arms: str | None) -> None:
+    """Refuses a folder with a run of another suite, which the first step would refuse as well."""
+    run = RunDirectory(directory)
+    if not run.exists():
+        return
+    if arms is not None:
+        text = with_keys(loaded.text, {"arms": SuiteSource(arms).data}, loaded.source.file)
+        loaded = parse_suite(text, loaded.source.file)
+    run.read_info().require_suite(loaded.suite.identity, str(run.root))
 
 
 def _check_devices(settings: Settings, needed: list[int | None]) -> None:

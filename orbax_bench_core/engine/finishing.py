@@ -319,8 +319,9 @@ def _ending(
         told = state_of(run, read.info.model_copy(update={"status": "complete"}))
         if failed and not exit_code(told.outcome) and not lacking:
             lacking = [a_step_failed]
-        lines = (*filter(None, [told.answer]), *(lacking or ["every point is complete"]))
         name, state = read.info.suite_name, told.outcome.lacking(lacking).state
+        lines = told.outcome.in_order(filter(None, [told.answer]), lacking)
+        lines = lines if lacking else (*lines, "every point is complete")
         tell = partial(notifiers.ended, name, state, directory, lines, renews=False)
         return _Ending(lines, tell, write)
     found = read_verdicts(read) if judged else compare_stored(directory, directory)
@@ -331,7 +332,7 @@ def _ending(
     known, answer = standing(found, directory), headline(found)
     says = answer.text if answer.word == outcome.lacking(lacking).state else answer.said
     return _Ending(
-        (says, *([known.said] if known else []), *lacking),
+        found.outcome.in_order([says, *([known.said] if known else [])], lacking),
         partial(notifiers.judged, found, outcome, directory, lacking, renews=False),
         write if judged else partial(write, found),
     )

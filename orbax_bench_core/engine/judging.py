@@ -148,7 +148,8 @@ def enforce_verdict(
     if code:
         lines = [line.strip() or "(no name)" for line in lacking]
         # A sweep may lack thousands.
-        said = "; ".join(UserError(*(_reasons(verdict, report) if own else ()), *lines).said)
+        reasons = found.in_order(_reasons(verdict, report) if own else (), lines)
+        said = "; ".join(UserError(*reasons).said)
         raise NotPassed(said, code)
     return Outputs(value=verdict)
 

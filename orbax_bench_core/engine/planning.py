@@ -73,12 +73,13 @@ def batches(
         most_steps: Batches that the engine takes; 0 for our own limit.
 
     Raises:
-        UserError: A batch would have too many entries, or there would be too many batches.
+        UserError: A batch would have too many entries or a negative number of them, or there would
+            be too many batches.
     """
-    if points_per_step > _MOST_POINTS:
+    if not 0 <= points_per_step <= _MOST_POINTS:
         raise UserError(
-            f"{points_per_step} points in one step: it takes {_MOST_POINTS} at most, whose ids "
-            "travel in one argument of a command"
+            f"{points_per_step} points in one step: it takes 1 to {_MOST_POINTS}, whose ids travel "
+            "in one argument of a command, or 0 to have them chosen"
         )
     fitting = math.ceil(len(entries) / (most_steps or MOST_STEPS))
     size = points_per_step or min(_MOST_POINTS, max(_in_minutes(entries, repeats), fitting))

@@ -24,7 +24,8 @@ class Problem:
     line: int | None = None  # 1-based line in that file; None if there is none to name
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line is not None else self.file
+        lines = "" if self.line is None else f":{self.line}" if self.file else f"line {self.line}"
+        place = f"{self.file}{lines}"
         parts = (one_line(place), one_line(self.key), self.message)
         return ": ".join(part for part in parts if part)
 

@@ -10,6 +10,10 @@ from orbax_bench_core.launchers.gpus import GPU_KINDS as GPU_KINDS
 from orbax_bench_core.launchers.gpus import GPU_RESOURCE as GPU_RESOURCE
 from orbax_bench_core.launchers.gpus import Gpus as Gpus
 from orbax_bench_core.launchers.gpus import parse_gpus as parse_gpus
+from orbax_bench_core.launchers.kubernetes_settings import Bytes as Bytes
+from orbax_bench_core.launchers.kubernetes_settings import Cpu as Cpu
+from orbax_bench_core.launchers.kubernetes_settings import Name as Name
+from orbax_bench_core.launchers.kubernetes_settings import Variable as Variable
 from orbax_bench_core.launchers.launch import LONGEST_NAME as LONGEST_NAME
 from orbax_bench_core.launchers.launch import Launch as Launch
 from orbax_bench_core.launchers.launch import job_name as job_name

@@ -1,12 +1,30 @@
-"""Settings of every place on Kubernetes."""
+"""Settings of every place on Kubernetes, and what their values may be."""
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import pydantic
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.execute import TOKEN
+
+_CPU: Final = re.compile(r"\d+(\.\d+)?m?")
+_MEMORY: Final = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+def _matching(pattern: re.Pattern[str], expected: str) -> pydantic.BeforeValidator:
+    """Returns a validator for text of a pattern; YAML may have read it as a number."""
+
+    def check(given: Any) -> str:
+        if not pattern.fullmatch(str(given)):
+            raise ValueError(f"expected {expected}, got {given!r}")
+        return str(given)
+
+    return pydantic.BeforeValidator(check)
+
 
 Text = Annotated[
     str,
@@ -15,34 +33,40 @@ Text = Annotated[
 """Text that may be written as a number: YAML reads `cpu=4` as one."""
 
 
+Cpu = Annotated[str, _matching(_CPU, "CPUs, such as 8 or 500m")]
+Bytes = Annotated[str, _matching(_MEMORY, "bytes, such as 64Gi")]
+Name = Annotated[str, _matching(_NAME, "a name of Kubernetes")]
+Variable = Annotated[str, _matching(_VARIABLE, "the name of a variable")]
+
+
 def _without_a_token(environment: dict[str, str]) -> dict[str, str]:
     if TOKEN in environment:
         raise ValueError(f"{TOKEN} in a manifest can be read by anyone who may see the pod")
     return environment
 
 
-Environment = Annotated[dict[str, Text], pydantic.AfterValidator(_without_a_token)]
+Environment = Annotated[dict[Variable, Text], pydantic.AfterValidator(_without_a_token)]
 """Variables of hosts, which are written into a manifest in plain."""
 
 
 class KubernetesSettings(ConfigModel):
     """Settings of every place on Kubernetes, which docs/launch/jobset.md explains."""
 
-    namespace: str | None = None
+    namespace: Name | None = None
     context: str | None = None
     kubeconfig: str | None = None
-    service_account: str | None = None
-    queue: str | None = None
-    priority_class: str | None = None
+    service_account: Name | None = None
+    queue: Name | None = None
+    priority_class: Name | None = None
     volume: str | None = None
     run_as_user: int | None = pydantic.Field(default=None, ge=0)
     run_as_group: int | None = pydantic.Field(default=None, ge=0)
     fs_group: int | None = pydantic.Field(default=None, ge=0)
     privileged: bool = False
     capabilities: list[str] | None = None
-    cpu: Text | None = None
-    memory: Text | None = None
-    ephemeral_storage: Text | None = None
+    cpu: Cpu | None = None
+    memory: Bytes | None = None
+    ephemeral_storage: Bytes | None = None
     environment: Environment = {}
     suite_in_image: str | None = None
     timeout_s: float | None = pydantic.Field(default=None, gt=0)
@@ -53,7 +77,7 @@ class KubernetesSettings(ConfigModel):
     @classmethod
     def _a_claim_and_a_path(cls, volume: str | None) -> str | None:
         claim, _, path = (volume or "a:/a").partition(":")
-        if not claim or not path.startswith("/") or path == "/":
+        if not _NAME.fullmatch(claim) or not path.startswith("/") or path == "/":
             raise ValueError(f"expected CLAIM:/PATH, such as runs:/runs, got {volume!r}")
         return volume
 

@@ -8,6 +8,7 @@ import pydantic
 from orbax_bench_core.config import ConfigModel, SuiteError, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean, shortened
 from orbax_bench_core.launchers import expected, jobset, pathways, ray, tpu_vm, tpus, vertex, xpk
+from orbax_bench_core.launchers.kubernetes_settings import Name
 from orbax_bench_core.launchers.launch import Launch, Launcher
 from orbax_bench_core.launchers.processes import Processes, ProcessesSettings
 
@@ -127,7 +128,7 @@ def place_settings(on: str, pairs: Sequence[str]) -> ConfigModel:
     except pydantic.ValidationError as error:
         found = []
         for detail in error.errors():
-            key = ".".join(map(str, detail["loc"]))
+            key = ".".join(str(part) for part in detail["loc"] if part != "[key]")
             found.append(Problem(explain(detail, fields), key=f"--on {on} --set {key}"))
         raise UserError(*found) from None
 
@@ -135,5 +136,5 @@ def place_settings(on: str, pairs: Sequence[str]) -> ConfigModel:
 def _read(field: pydantic.fields.FieldInfo | None, value: str, said: str) -> Any:
     """Returns a value; of text such as 1:30:00 and 007, YAML would make numbers."""
     found = read_value(value, said)
-    is_text = field is not None and field.annotation in (str, str | None)
+    is_text = field is not None and field.annotation in (str, str | None, Name | None)
     return value if is_text and isinstance(found, bool | int | float) else found

@@ -142,7 +142,8 @@ class Notifiers:
         state = outcome.lacking(lacking).state
         known = standing(found, directory) if state in ("REGRESSION", "ACCEPTED") else None
         if not found.exploratory:
-            lines = (*_lines(found), *([known.said] if known else []), *lacking)
+            judged = (*_lines(found), *([known.said] if known else []))
+            lines = found.outcome.in_order(judged, lacking)
             at = found.judged_at
             self.ended(found.suite, state, directory, lines, at=at, renews=renews)
         return state

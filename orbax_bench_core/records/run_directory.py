@@ -173,7 +173,7 @@ class RunDirectory:
             raise UserError(
                 f"{self.root} holds {whose}, begun {begun:%Y-%m-%d %H:%M} UTC, and this is "
                 f"{shown(engine_run)}: give each run a folder of its own, or go on with what is "
-                "there (go_on)"
+                "there: go_on, `--go-on` of a step"
             )
 
     def claim(self, engine_run: str, *, go_on: bool = False) -> None:

@@ -102,6 +102,18 @@ class RunInfo(Versioned):
         """Seed of the order of the arms: a run that was interrupted goes on with it."""
         return self.seed or self.run_id
 
+    def require_suite(self, identity: str, root: str) -> None:
+        """Refuses to go on with this run for a suite of another identity.
+
+        Raises:
+            UserError: It is a run of another suite; the message names `root`, its directory.
+        """
+        if self.suite_identity != identity:
+            raise UserError(
+                f"{root} holds a run of another suite ({self.suite_name!r}, begun "
+                f"{self.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
+            )
+
     @pydantic.field_validator("gate", mode="before")
     @classmethod
     def _of_before(cls, gate: Any) -> Any:
@@ -172,11 +184,7 @@ def continue_info(earlier: RunInfo, info: RunInfo, root: str, *, judged: bool) -
     Raises:
         UserError: It is a run of another suite, or of other rules.
     """
-    if earlier.suite_identity != info.suite_identity:
-        raise UserError(
-            f"{root} holds a run of another suite ({earlier.suite_name!r}, begun "
-            f"{earlier.created_at:%Y-%m-%d %H:%M} UTC); choose another output directory"
-        )
+    earlier.require_suite(info.suite_identity, root)
     kept = {"run_id": earlier.run_id, "created_at": earlier.created_at, "code": earlier.code}
     if not judged:
         return info.model_copy(update=kept)

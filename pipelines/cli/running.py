@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from orbax_bench_core.analysis.verdicts import read_verdicts
 from orbax_bench_core.engine import RunEnding
@@ -90,7 +91,7 @@ class Told:
     notifiers: Notifiers
     suite: str  # its name
 
-    def of(self, job: Job, place: str, folder: str, code: int) -> None:
+    def of(self, job: Job, place: str, folder: str, code: int, failure: str | None = None) -> None:
         """Tells of one run directory: its verdicts, where they decide anything, or how it ended."""
         suite = f"{self.suite} on {folder}" if folder else self.suite
         judges = job.pipeline.name == "regression" or job.arguments.get("baseline")
@@ -99,7 +100,8 @@ class Told:
         except (UserError, OSError, ImportError):
             found = None
         if found is None:
-            said = "every step succeeded" if code == Exit.OK else "no result: see the log"
+            why = failure or "no result: see the log"
+            said = "every step succeeded" if code == Exit.OK else why
             self.notifiers.ended(suite, _state(code), place, (said,))
             return
         junit = self.notifiers.junit
@@ -120,7 +122,8 @@ def conclude(job: Job, ended: Ended, console: Console, told: Told) -> int:
     else:
         code = worst(_conclude_in(job, ended, console, told, *each) for each in places.items())
     if failure is not None and ended.told is None:
-        console.print("[red]The pipeline failed:[/]", failure, soft_wrap=True)
+        # Names of points have brackets, which the console would take for styles.
+        console.print("[red]The pipeline failed:[/]", escape(failure), soft_wrap=True)
     return code
 
 
@@ -153,10 +156,10 @@ def _conclude_in(
 ) -> int:
     """Shows what one run directory holds, tells of it, and returns the exit code."""
     if not _reachable(place):
-        console.print(f"This machine cannot read {place}; the results are there.")
+        console.print(f"This machine cannot read {escape(place)}; the results are there.")
         if ended.failure is None:
             return Exit.OK
-        told.of(job, place, folder, Exit.FAILED)
+        told.of(job, place, folder, Exit.FAILED, ended.failure)
         return Exit.FAILED
     code = job.pipeline.conclude(Finished(place, job.arguments, ended.failure), console)
     if ended.told is not None and ended.told.state == "FAILED":
@@ -164,7 +167,7 @@ def _conclude_in(
     if ended.failure is not None:  # a step that was lost may have left nothing
         complete = RunDirectory(place).read_info().status == "complete"
         code = worst([code, Exit.OK if complete else Exit.FAILED]) or Exit.FAILED
-    told.of(job, place, folder, code)
+    told.of(job, place, folder, code, ended.failure)
     console.print(f"Run directory: {place}", markup=False, soft_wrap=True)
     return code
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import http
+import http.client
 import json
 import re
 import ssl
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from orbax_bench_core.errors import Problem, UserError, one_line, shown
 from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets.placement import Placement
@@ -86,6 +87,10 @@ def require_answer(place: str, url: str) -> None:
     """Fails where nothing answers at the address of a service, or only that it is not well.
 
     Any other answer is one: a refusal too, which the client explains.
+
+    Raises:
+        SubmissionFailed: Nothing answers there, or something that speaks no HTTP.
+        UserError: The address cannot be one.
     """
 
     def ask() -> None:
@@ -98,9 +103,14 @@ def require_answer(place: str, url: str) -> None:
                 raise SubmissionFailed(
                     f"{place}, at {url}, answered {refusal.code} {refusal.reason}"
                 ) from None
-        except urllib.error.URLError as failure:
-            if not isinstance(failure.reason, ssl.SSLError):
-                said = f"cannot reach {place}, at {url}: {failure.reason}"
+        except (http.client.InvalidURL, ValueError, OverflowError) as fault:
+            raise UserError(
+                Problem(f"{shown(url)} is not an address: {fault}", key="endpoint")
+            ) from None
+        except (OSError, http.client.HTTPException) as failure:
+            reason = failure.reason if isinstance(failure, urllib.error.URLError) else failure
+            if not isinstance(reason, ssl.SSLError):
+                said = f"cannot reach {place}, at {url}: {one_line(str(reason).strip())}"
                 raise SubmissionFailed(said) from None
 
     answered(ask, f"{place}, at {url},")

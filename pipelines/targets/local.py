@@ -102,8 +102,8 @@ def run_with(
         try:
             return pipeline(**arguments)
         except RuntimeError as error:
-            reason = f": {printed.error}" if printed.error else ""
-            raise PipelineFailed(_COLOURS.sub("", f"{error}{reason}")) from None
+            said = (str(error).removesuffix("."), printed.error)
+            raise PipelineFailed(_COLOURS.sub("", ": ".join(filter(None, said)))) from None
         finally:
             # kfp replaces it in several threads at once, and may leave a stand-in.
             builtins.print = real

@@ -10,7 +10,15 @@ import pydantic
 from orbax_bench_core.config import ConfigModel, SuiteSource, explain, read_value
 from orbax_bench_core.errors import Problem, UserError, did_you_mean
 from orbax_bench_core.files import checked_path, read_at_most
-from orbax_bench_core.launchers import Gpus, SliceShape, parse_gpus, parse_slice
+from orbax_bench_core.launchers import (
+    Bytes,
+    Cpu,
+    Gpus,
+    Name,
+    SliceShape,
+    parse_gpus,
+    parse_slice,
+)
 from orbax_bench_pipelines.target import Target
 from orbax_bench_pipelines.targets import values
 
@@ -76,8 +84,8 @@ class Settings(ConfigModel):
         "machines with such GPUs that measure a point together, started by a launcher", None
     )
     launcher_settings: dict[str, str] = _field("of the launcher that starts hosts", {})
-    cpu: values.Cpu | None = _field("of the steps that measure", None)
-    memory: values.Bytes | None = _field("of the steps that measure", None)
+    cpu: Cpu | None = _field("of the steps that measure", None)
+    memory: Bytes | None = _field("of the steps that measure", None)
     retries: pydantic.NonNegativeInt | None = _field(
         "how often a step is tried again; by default those that measure 2 times, on a service", None
     )
@@ -92,16 +100,14 @@ class Settings(ConfigModel):
     secrets: Annotated[tuple[values.Secret, ...], values.listed()] = _field(
         "secrets of every step, as variable or folder", ()
     )
-    pull_secrets: Annotated[tuple[values.Name, ...], values.listed()] = _field(
+    pull_secrets: Annotated[tuple[Name, ...], values.listed()] = _field(
         "with which every step's image is pulled", ()
     )
     pvc: Annotated[tuple[values.VolumeClaim, ...], values.listed()] = _field(
         "a volume claim that every step mounts", ()
     )
-    shared_memory: values.Bytes | None = _field(
-        "size of `/dev/shm` in the steps that measure", None
-    )
-    ephemeral_storage: values.Bytes | None = _field(
+    shared_memory: Bytes | None = _field("size of `/dev/shm` in the steps that measure", None)
+    ephemeral_storage: Bytes | None = _field(
         "disk of the node for each host that a launcher starts", None
     )
     scratch: Annotated[tuple[values.Scratch, ...], values.listed()] = _field(
@@ -127,10 +133,8 @@ class Settings(ConfigModel):
     max_run_s: pydantic.PositiveInt | None = _field(
         "seconds for which flex-start or Kueue gives machines", None
     )
-    queue: values.Name | None = _field(
-        "Kueue's local queue, which admits the steps that measure", None
-    )
-    priority: values.Name | None = _field("Kueue's priority class in that queue", None)
+    queue: Name | None = _field("Kueue's local queue, which admits the steps that measure", None)
+    priority: Name | None = _field("Kueue's priority class in that queue", None)
     security_context: values.SecurityContext | None = _field(
         "`run_as_user` and `run_as_group` of every step and host; `privileged` and `capabilities` "
         "of hosts with TPUs, which a launcher then starts for slices of one host too",

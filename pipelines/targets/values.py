@@ -8,6 +8,7 @@ import pydantic
 
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.errors import UserError, did_you_mean
+from orbax_bench_core.launchers import Bytes, Cpu, Name, Variable
 
 OTHERS: Final = "others"
 """In place of the name of a step: every step that does not measure."""
@@ -28,10 +29,6 @@ _IMAGE = re.compile(
     r"(?P<name>[a-z0-9]+([._:-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*)"
     r"(:(?P<tag>\w[\w.-]{0,127}))?(?P<digest>@sha256:[0-9a-f]{64})?"
 )
-_CPU = re.compile(r"\d+(\.\d+)?m?")
-_MEMORY = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
 def _mount_path(given: str) -> str:
@@ -68,21 +65,7 @@ def _read(parse: Callable[[str], Any] | None, text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[Any], str]:
-    def check(given: Any) -> str:
-        if not pattern.fullmatch(str(given)):
-            raise ValueError(f"expected {expected}, got {given!r}")
-        return str(given)
-
-    return check
-
-
-_variable = _matching(_VARIABLE, "the name of a variable")
-Cpu = Annotated[str, pydantic.BeforeValidator(_matching(_CPU, "CPUs, such as 8 or 500m"))]
-Bytes = Annotated[str, pydantic.BeforeValidator(_matching(_MEMORY, "bytes, such as 64Gi"))]
-Name = Annotated[str, pydantic.BeforeValidator(_matching(_NAME, "a name of Kubernetes"))]
 MountPath = Annotated[str, pydantic.AfterValidator(_mount_path)]
-Variable = Annotated[str, pydantic.BeforeValidator(_variable)]
 
 
 class Toleration(ConfigModel):
@@ -175,12 +158,11 @@ def _variables(given: dict[str, str]) -> dict[str, str]:
     for name in given:
         if name.startswith("ORBAX_BENCH_"):
             raise ValueError(f"{name} is set by orbax-bench itself; leave it out")
-        _variable(name)
     return given
 
 
 Image = Annotated[str, pydantic.AfterValidator(image_reference)]
-Variables = Annotated[dict[str, str], pydantic.AfterValidator(_variables)]
+Variables = Annotated[dict[Variable, str], pydantic.AfterValidator(_variables)]
 
 
 class StepSettings(ConfigModel):

@@ -101,6 +101,7 @@ def test_the_last_step_ends_well_where_no_run_was_begun(orbax_bench, tmp_path, s
     done = orbax_bench("step", "finish", "-o", run, "--suite", file, "--status", "Failed")
     assert (done.code, json.loads(done.out.splitlines()[-1])) == (Exit.OK, "FAILED"), done.err
     assert said in done.out + done.err
+    assert "refused: :" not in done.out  # a step has the text of a suite, and no file
     assert "FAILED" in (run / "report.html").read_text()
 
 
@@ -186,6 +187,7 @@ def test_what_is_lacking_is_a_failure_unless_something_has_regressed(
     done = orbax_bench("step", "enforce-verdict", *words, "--lacking", lacking)
     assert done.code == code
     assert "the step of a left nothing" in done.err
+    assert done.err.startswith("the step") == (code == Exit.FAILED)  # first what decided
     assert "".join(words) in done.err or words == ["PASS"]
 
 
@@ -212,7 +214,7 @@ def test_a_run_that_lacks_something_is_told_as_a_failure(
     judged = ("PASS", "--verdicts", run.root / "verdicts.json", "--lacking", lacking)
     done = orbax_bench("step", "enforce-verdict", *judged, "--notify", webhook.url)
     assert (done.code, webhook.states) == (Exit.FAILED, ["FAILED"])
-    assert "the step of a left nothing" in webhook.posted[0][1]["lines"]
+    assert webhook.posted[0][1]["lines"][0] == "the step of a left nothing"
 
 
 def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_paired_run, webhook):
@@ -232,10 +234,11 @@ def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_pa
         (["enforce-verdict"], "give the verdict"),
         (["enforce-verdict", "PASS", "--notify", "http://127.0.0.1:9/x"], "--verdicts"),
         (["enforce-verdict", "PASS", "--notify", "nonsense"], "no http or https URL"),
-        (["enforce-verdict", "PASS", "--verdicts", "{tmp}/none.json"], "none.json"),
+        (["enforce-verdict", "PASS", "--verdicts", "{tmp}/none.json"], "there is no such file"),
         (["enforce-verdict", "PASS", "--verdicts", "{tmp}/torn.json"], "torn.json"),
         (["enforce-verdict", "--lacking", "{tmp}/torn.json"], "torn.json"),
         (["plan-sweep", "{tmp}/none.yaml", "-o", "{tmp}/run"], "none.yaml: there is no such file"),
+        (["generate-checkpoint", "{tmp}/torn.json"], "error: line 1: the text ends"),
         (["run-sweep-point", "{}", "-o", "{tmp}/run"], "run"),
         (["run-sweep-point", "@{tmp}/none", "-o", "{tmp}/run"], "none: there is no such file"),
         (["aggregate", "-o", "{tmp}/run"], "run"),

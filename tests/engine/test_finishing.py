@@ -87,6 +87,14 @@ def test_a_run_that_the_service_calls_failed_is_failed_also_where_nothing_is_lac
     assert "the step that puts the records together left nothing" in ending
 
 
+def test_the_first_reason_of_a_failure_is_what_failed(make_paired_run):
+    run = make_paired_run(0)
+    engine.aggregate(str(run.root))
+    assert engine.compare_baseline(str(run.root)).value == "PASS"
+    assert engine.finish(str(run.root), status="FAILED").value == "FAILED"
+    assert "# ✗ FAILED: a step failed after" in Path(run.root, "ending.md").read_text()
+
+
 @pytest.mark.parametrize(("ratio", "state"), [(1.0, "PASS"), (2.0, "REGRESSION")])
 def test_arms_that_nobody_judged_are_judged(make_paired_run, capsys, ratio, state):
     run = make_paired_run(0, ratio)

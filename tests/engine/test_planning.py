@@ -52,8 +52,9 @@ def test_a_loop_has_no_more_steps_than_services_take(entries):
     points = entries(310, num_bytes=100 * GIB)
     assert {len(batch) for batch in batches(points, repeats=10)} == {2}
     assert len(batches(points, repeats=10, points_per_step=1)) == 310
-    with pytest.raises(UserError, match="1001 points in one step: it takes 1000 at most"):
-        batches(points, repeats=10, points_per_step=1001)
+    for each in (-1, 1001):
+        with pytest.raises(UserError, match=f"{each} points in one step: it takes 1 to 1000"):
+            batches(points, repeats=10, points_per_step=each)
 
 
 @pytest.mark.slow

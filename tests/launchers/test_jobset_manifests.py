@@ -345,8 +345,17 @@ def test_machines_of_flex_start_are_asked_for_with_their_time(made, queue):
         (["reservation=Not a name"], "a reservation is NAME, or projects/"),
         (["max_run_s=60"], "a setting of flex_start, or of a queue"),
         (["flex_start=true", "max_run_s=999999"], "604800 s at most, 7 days"),
+        (["memory=lots"], "--set memory: expected bytes, such as 64Gi, got 'lots'"),
+        (["cpu=-1"], "--set cpu: expected CPUs, such as 8 or 500m, got -1"),
+        (["service_account=a b"], "--set service_account: expected a name of Kubernetes"),
+        (["volume=a b:/runs"], "expected CLAIM:/PATH"),
+        (["environment={a b: c}"], "environment.a b: expected the name of a variable"),
     ],
 )
-def test_capacity_that_cannot_be_had_is_refused(settings, said):
+def test_what_no_cluster_takes_is_refused(settings, said):
     with pytest.raises(UserError, match=said):
         place_settings("jobset", settings)
+
+
+def test_a_name_of_digits_stays_as_it_is():
+    assert place_settings("jobset", ["queue=007"]).queue == "007"

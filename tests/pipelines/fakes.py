@@ -10,6 +10,7 @@ import http.server
 import json
 import re
 import socket
+import threading
 import urllib.parse
 
 from tests.support.loopback import answering
@@ -272,6 +273,23 @@ class FakeVertex(FakeServer):
 
 def _context(name, title):
     return {"name": name, "schemaTitle": title, "schemaVersion": "0.0.1"}
+
+
+@contextlib.contextmanager
+def address_that_answers(said: bytes):
+    """Gives the address of a server that says the same to whoever connects, once."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join()
 
 
 @contextlib.contextmanager

@@ -61,6 +61,15 @@ def test_a_dry_run_here_prints_the_parameters(pipeline_command, suite, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_of_another_suite_is_refused_before_a_step_begins(
+    pipeline_command, suite, make_run, make_record
+):
+    root = make_run([make_record()]).root
+    done = pipeline_command("run", suite, "-o", root)
+    assert (done.code, done.out) == (2, "")
+    assert "holds a run of another suite" in done.err
+
+
 @pytest.mark.parametrize("target", ["local", "docker", "vertex"])
 def test_a_package_that_is_not_for_kubernetes_is_one_document(pipeline_command, target):
     done = pipeline_command("compile", "--target", target, "--output", "-")
@@ -97,6 +106,8 @@ def test_a_package_is_written_and_gke_and_kfp_are_one_target(pipeline_command, t
             [f"tpu={TWO_HOSTS}", BY_DIGEST, "launcher_settings.port=8471"],
             "--on jobset --set port=8471: that is a port of libtpu",
         ),
+        ("kfp", ["points_per_step=-1"], "--set points_per_step: expected a whole number, 0 or"),
+        ("kfp", ["arms={}"], "--set arms: the pipeline sweep has no such parameter, but regress"),
         ("kfp", ["gpu=l4:4"], "gpu=l4:4 has 4 devices, but the suite has"),
         ("kfp", ["service_account=a@b.c"], "name of a Kubernetes service account"),
         ("kfp", ["pipeline_root=/tmp"], "expected gs://, s3:// or minio://"),

@@ -35,6 +35,12 @@ def ended(make_record, make_run):
     return run
 
 
+def test_names_in_brackets_are_shown_as_they_are(ended):
+    file = io.StringIO()
+    ended(0, "incomplete", "save[use_ocdbt=true] in 'a [/b]' failed", file=file)
+    assert "The pipeline failed: save[use_ocdbt=true] in 'a [/b]' failed" in file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("found", "status", "failure", "code"),
     [

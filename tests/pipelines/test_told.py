@@ -52,8 +52,9 @@ def test_slices_have_states_and_files_of_their_own(told, judged, webhook, tmp_pa
 
 
 def test_a_pipeline_that_broke_is_a_failure(told, webhook, tmp_path):
-    told.of(job("regression"), str(tmp_path / "none"), "", 1)
+    told.of(job("regression"), str(tmp_path / "none"), "", 1, "the disk is full")
     assert webhook.states == ["FAILED"]
+    assert webhook.posted[0][1]["lines"] == ["the disk is full"]
 
 
 def test_steps_do_not_tell_it_as_well(webhook):

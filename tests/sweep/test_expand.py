@@ -267,7 +267,7 @@ def test_a_sweep_of_more_points_than_a_suite_may_have_is_refused_with_the_number
     with pytest.raises(SuiteError) as caught:
         expand(suite)
     assert str(caught.value) == (
-        ":6: benchmarks[0].options: 1,000,000,000 combinations (1,000 chunk_byte_size x 1,000 "
+        "line 6: benchmarks[0].options: 1,000,000,000 combinations (1,000 chunk_byte_size x 1,000 "
         "save_concurrent_gb x 1,000 restore_concurrent_gb), and a suite may have 10,000; give "
         "fewer values, or raise execution.max_points"
     )

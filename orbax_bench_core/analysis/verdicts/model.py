@@ -304,6 +304,10 @@ def read_verdicts_file(file: str) -> VerdictReport:
     """
     try:
         return _read(place(file))
+    except FileNotFoundError:
+        raise UserError(
+            Problem("there is no such file; a comparison writes it", file=file)
+        ) from None
     except (OSError, ImportError, ValueError) as error:
         raise UserError(Problem(f"cannot read the verdicts: {error}", file=file)) from None
 

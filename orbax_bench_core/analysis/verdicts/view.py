@@ -152,8 +152,8 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
         of = sum(found.operations for found in known)
         both = sum(each.candidate for each in known), sum(each.baseline for each in known)
         yield _counted("Stalls", both, of, "operations", max(found.bound for found in known))
-    failures = [point.failures for point in points if point.failures is not None]
-    if failures:
+    failures = [each for point in points if (each := point.failures) and each.attempts]
+    if failures:  # a point that was never tried, as of a lost step, says nothing of them
         of = sum(each.attempts for each in failures)
         both = sum(each.candidate for each in failures), sum(each.baseline for each in failures)
         yield _counted("Failures", both, of, "attempts", max(each.bound for each in failures))

@@ -350,3 +350,12 @@ def test_the_nearest_to_trouble(make_operation, make_verdicts, others, nearest):
     )
     assert found is not None
     assert found.operation == nearest
+
+
+def test_a_point_that_was_never_tried_says_nothing_of_failures(judged, make_report, make_verdicts):
+    lost = make_verdicts("lost", judged("save"), **attempts(count=0))
+    tried = make_verdicts("tried", judged("save"), **attempts())
+    assert lost.failures is not None
+    never = lost.model_copy(update={"failures": lost.failures.model_copy(update={"bound": 1.0})})
+    shown = to_markdown(document_of(make_report(tried, never)))
+    assert "Failures: none in 20 attempts per side; up to 21 % may be unseen" in shown

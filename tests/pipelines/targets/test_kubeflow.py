@@ -74,6 +74,22 @@ def test_where_nothing_answers_one_message_says_so(
     assert ("Connection refused" if given else "has not answered within") in said
 
 
+@pytest.mark.parametrize("given", ["h ttp//x", "x:http", "http://a..b"])
+def test_what_is_no_address_is_a_mistake_and_no_traceback(pipeline_command, suite, given):
+    done = pipeline_command(*arguments("submit", suite, types.SimpleNamespace(url=given)))
+    [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert (done.code, done.out) == (2, "")
+    assert said.startswith("error: endpoint: ") and "is not an address" in said
+
+
+def test_a_server_of_something_else_is_named(pipeline_command, suite):
+    with fakes.address_that_answers(b"SSH-2.0-OpenSSH_9.6\r\n") as url:
+        done = pipeline_command(*arguments("submit", suite, types.SimpleNamespace(url=url)))
+    [said] = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert (done.code, done.out) == (1, "")
+    assert f"cannot reach Kubeflow Pipelines, at {url}" in said and "SSH-2.0" in said
+
+
 @pytest.mark.parametrize(
     ("command", "path", "more"),
     [("submit", "/runs", []), ("schedule", "/recurringruns", ["--cron", "0 3 * * *"])],

@@ -100,7 +100,10 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
             {"environment": {"ORBAX_BENCH_IMAGE": "x"}},
             "--set environment: ORBAX_BENCH_IMAGE is set by",
         ),
-        ({"environment": {"a-b": "x"}}, "--set environment: expected the name of a variable"),
+        (
+            {"environment": {"a-b": "x"}},
+            "--set environment.a-b: expected the name of a variable",
+        ),
         (
             {"gpu": "h100"},
             "--set gpu: GPUs are KIND:COUNT, such as h100-80gb:8, or COUNT; got 'h100'",
