@@ -252,7 +252,7 @@ def test_the_summary_is_a_file_of_metrics(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_thousand_saves_without_trouble_warn_of_nothing(tmp_path):
+def test_a_thousand_saves_warn_of_nothing_but_what_the_machine_held_up(tmp_path):
     code = f"""
 import logging, sys
 import numpy as np, orbax.checkpoint as ocp, orbax_bench_core
@@ -265,5 +265,12 @@ with orbax_bench_core.record({str(tmp_path / "rec")!r}) as recorder:
     recorder.close()
 print(recorder.summary().committed)
 """
-    assert run_python(code).split() == ["1000"]
-    assert not [line for line in lines_of(tmp_path / "rec") if line["line"] == "stall"]
+    *warnings, committed = run_python(code).splitlines()
+    assert committed == "1000"
+    lines = lines_of(tmp_path / "rec")
+    took = {line["step"]: line["total_s"] for line in lines if line["line"] == "end"}
+    # A busy machine may hold up a save for seconds: that is a stall, and no false warning.
+    held_up = {step for step, seconds in took.items() if seconds > 1}
+    stalls = {line["step"] for line in lines if line["line"] == "stall"}
+    assert stalls <= held_up | ({None} if held_up else set())  # a wait for one has no step
+    assert bool(warnings) == bool(stalls)
