@@ -191,14 +191,13 @@ def prune(
         }
         print(json.dumps(said, indent=2))
     else:
-        verb = "removed" if delete else "would be removed"
-        size = sum(each.size or 0 for each in gone)
+        size = num_bytes(sum(each.size or 0 for each in gone))
         more = "" if delete or not gone else "; nothing is removed without --delete"
-        for each in gone:
-            show(f"{'removed' if delete else 'old'} {each}")
-        for each in found.in_use:
-            show(f"in use {each}: {each.why}")
-        show(f"{len(gone)} {verb}, {num_bytes(size)}; {found.recent} recent{more}")
+        lines = [f"{'removed' if delete else 'old'} {each}" for each in gone]
+        for line in (*lines, *(f"in use {each}: {each.why}" for each in found.in_use)):
+            show(line)
+        done = f"{len(gone)} {'' if delete else 'would be '}removed, {size}"
+        show(f"{done}; {found.recent} recent{more}")
     lines = [f"{each.place} stays: {why}" for each, why in failed]
     for line in (*lines, *(f"{line}; it stays" for line in found.unread)):
         print(f"error: {one_line(line)}", file=sys.stderr)

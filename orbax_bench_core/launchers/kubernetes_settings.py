@@ -26,25 +26,21 @@ def _matching(pattern: re.Pattern[str], expected: str) -> pydantic.BeforeValidat
     return pydantic.BeforeValidator(check)
 
 
-Text = Annotated[
-    str,
-    pydantic.BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value),
-]
-"""Text that may be written as a number: YAML reads `cpu=4` as one."""
-
-
-Cpu = Annotated[str, _matching(_CPU, "CPUs, such as 8 or 500m")]
-Bytes = Annotated[str, _matching(_MEMORY, "bytes, such as 64Gi")]
-Name = Annotated[str, _matching(_NAME, "a name of Kubernetes")]
-Variable = Annotated[str, _matching(_VARIABLE, "the name of a variable")]
-
-
 def _without_a_token(environment: dict[str, str]) -> dict[str, str]:
     if TOKEN in environment:
         raise ValueError(f"{TOKEN} in a manifest can be read by anyone who may see the pod")
     return environment
 
 
+Text = Annotated[
+    str,
+    pydantic.BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value),
+]
+"""Text that may be written as a number: YAML reads `cpu=4` as one."""
+Cpu = Annotated[str, _matching(_CPU, "CPUs, such as 8 or 500m")]
+Bytes = Annotated[str, _matching(_MEMORY, "bytes, such as 64Gi")]
+Name = Annotated[str, _matching(_NAME, "a name of Kubernetes")]
+Variable = Annotated[str, _matching(_VARIABLE, "the name of a variable")]
 Environment = Annotated[dict[Variable, Text], pydantic.AfterValidator(_without_a_token)]
 """Variables of hosts, which are written into a manifest in plain."""
 
