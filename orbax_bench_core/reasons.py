@@ -1,5 +1,6 @@
-"""Reasons in the data of answers: a code and its values, which their views put into words."""
+"""Reasons in the data of answers: a code and its values, which a table of each puts into words."""
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
@@ -137,3 +138,30 @@ def because(code: ReasonCode, operation: str = "", **values: Value | None) -> Re
 def of_operation(name: str, reasons: Reasons) -> Reasons:
     """Returns the reasons of an operation as those of its point."""
     return tuple(reason.model_copy(update={"operation": name}) for reason in reasons)
+
+
+Words = Mapping[ReasonCode, str | Callable[..., str]]
+"""Words of each code: a text with the names of its values, lists with commas, or a function."""
+
+
+def in_words(words: Words, *reasons: Reason) -> str:
+    """Returns reasons in words, without their operations; empty for none.
+
+    What others said is quoted as it is. Of a damaged file, whose values do not fit the code, the
+    code is shown with these.
+    """
+    return "; ".join(_sentence(words, each) for each in reasons)
+
+
+def _sentence(words: Words, reason: Reason) -> str:
+    values = reason.values
+    try:
+        found = "{said}" if reason.code == "told" else words[reason.code]
+        if callable(found):
+            return found(**values)
+        lists = {name: each for name, each in values.items() if isinstance(each, tuple)}
+        told = {name: ", ".join(map(str, each)) or "none" for name, each in lists.items()}
+        return found.format(**{**values, **told})
+    except (LookupError, TypeError, ValueError, AttributeError):
+        stored = ", ".join(f"{name}={value}" for name, value in values.items())
+        return f"{reason.code} ({stored or 'no values'})"

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 
 import jax
 
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.files import AnyPath
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult, Surroundings
@@ -29,7 +28,7 @@ from orbax_bench_core.limits.scratch import (
 )
 from orbax_bench_core.measure import free_memory_bytes
 from orbax_bench_core.provenance import device_provenance, host_provenance
-from orbax_bench_core.reasons import NO_REASON, Reasons, because
+from orbax_bench_core.reasons import NO_REASON, Reasons, because, in_words
 from orbax_bench_core.state import available_bytes
 from orbax_bench_core.sweep import host_memory_of
 

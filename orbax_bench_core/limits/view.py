@@ -1,11 +1,11 @@
 """Limits of a machine and a storage for people: what they can do at best."""
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command
 from orbax_bench_core.limits.model import Limits, ProbeName, ProbeResult
 from orbax_bench_core.limits.probes import PROBES
 from orbax_bench_core.limits.reasons import SENTENCES
+from orbax_bench_core.reasons import in_words
 
 
 def limits_document(found: Limits) -> pages.Document:

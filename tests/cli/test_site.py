@@ -1,5 +1,6 @@
 """`orbax-bench site`, and runs that write its page again."""
 
+import json
 import re
 
 import pytest
@@ -54,6 +55,29 @@ def test_who_needs_a_person_comes_first_and_a_pass_last(site, make_suite, tmp_pa
     assert "silent</code>: ✗ NO REPORT: it has reported last with the run of " in page
     assert "New in the first of them: orbax-checkpoint: 0.12.7 → 0.12.8." in page
     assert 'aria-label="4 runs against the baseline: ' in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ({"code": "too_early"}, "too_early (no values)"),
+        ({"code": "storage", "values": {"share": "half"}}, "storage (share=half)"),
+        ({"code": "one_size", "values": {"series": "save"}}, "one_size (series=save)"),
+    ],
+)
+def test_reasons_whose_values_do_not_fit_are_shown_as_they_are(
+    site, make_suite, tmp_path, reason, said
+):
+    """A file that somebody has changed must not end the page of all others."""
+    make_suite(tmp_path, "a suite", [1.0] * 2, judged=1)
+    for file in tmp_path.glob("*/verdicts.json"):
+        report = json.loads(file.read_text())
+        [point] = report["points"]
+        point |= {"word": "INCONCLUSIVE", "reason": [reason], "endpoint": "missing"}
+        file.write_text(json.dumps(report | {"word": "INCONCLUSIVE"}))
+    assert site(".").code == 0
+    assert said in page_of(tmp_path)
 
 
 @pytest.mark.slow

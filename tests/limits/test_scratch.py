@@ -5,7 +5,6 @@ import mmap
 import pytest
 from etils import epath
 
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.limits.reasons import SENTENCES
 from orbax_bench_core.limits.scratch import (
@@ -16,7 +15,7 @@ from orbax_bench_core.limits.scratch import (
     make_cold,
     scratch,
 )
-from orbax_bench_core.reasons import because
+from orbax_bench_core.reasons import because, in_words
 from orbax_bench_core.worker import page_cache
 
 MIB = 1 << 20

@@ -13,10 +13,9 @@ from orbax_bench_core.analysis.async_study.reasons import SENTENCES
 from orbax_bench_core.analysis.intervals import median_interval, ratio_interval
 from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.summary import PointStatus, summarize
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.config import LoadedSuite
 from orbax_bench_core.errors import UserError
-from orbax_bench_core.reasons import Reason, because
+from orbax_bench_core.reasons import Reason, because, in_words
 from orbax_bench_core.records import OperationTimes, Repeat, Run
 from orbax_bench_core.sweep import SweepPoint, short_name
 

@@ -7,8 +7,8 @@ from orbax_bench_core import pages
 from orbax_bench_core.analysis.async_study import model
 from orbax_bench_core.analysis.async_study.lines import NEAR
 from orbax_bench_core.analysis.async_study.reasons import SENTENCES
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command
+from orbax_bench_core.reasons import in_words
 
 READING: Final = """\
 Blocked is the time until training goes on (`save_blocking`), total the time until the checkpoint \

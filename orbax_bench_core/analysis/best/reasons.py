@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orbax_bench_core.analysis.words import Words
+from orbax_bench_core.reasons import Words
 
 SENTENCES: Final[Words] = {
     "storage_trouble": "trouble with storage in {name}",

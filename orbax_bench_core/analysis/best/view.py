@@ -27,8 +27,8 @@ from orbax_bench_core.analysis.best.ranking import FEWEST
 from orbax_bench_core.analysis.best.reasons import SENTENCES
 from orbax_bench_core.analysis.names import setting_text
 from orbax_bench_core.analysis.page_cache import other_cache
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command, listed
+from orbax_bench_core.reasons import in_words
 from orbax_bench_core.records import VERIFIED_WORDS, OverlapFinder
 
 READING: Final = """\

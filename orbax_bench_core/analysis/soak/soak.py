@@ -14,11 +14,10 @@ from orbax_bench_core.analysis.soak.growth import (
 )
 from orbax_bench_core.analysis.soak.model import Growth, Level, Soak, SoakSeries
 from orbax_bench_core.analysis.soak.reasons import SENTENCES
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import together
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME
-from orbax_bench_core.reasons import Reason, because
+from orbax_bench_core.reasons import Reason, because, in_words
 from orbax_bench_core.records import Record, Repeat, Run, Series
 
 LIMIT_MIB: Final = 0.1

@@ -7,9 +7,9 @@ from orbax_bench_core import pages
 from orbax_bench_core.analysis.soak.growth import DROPPED, FEWEST
 from orbax_bench_core.analysis.soak.model import Growth, Level, Slope, Soak, SoakSeries
 from orbax_bench_core.analysis.soak.reasons import SENTENCES
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.errors import command
 from orbax_bench_core.exit_codes import WORDS
+from orbax_bench_core.reasons import in_words
 
 READING: Final = f"""\
 Per save: the median of the slopes between all pairs of saves (Theil-Sen), in parentheses its 95 \

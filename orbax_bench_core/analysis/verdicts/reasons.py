@@ -4,9 +4,8 @@ import itertools
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.words import Words, in_words
 from orbax_bench_core.errors import did_you_mean
-from orbax_bench_core.reasons import Reasons
+from orbax_bench_core.reasons import Reasons, Words, in_words
 
 
 def why(reasons: Reasons) -> str:

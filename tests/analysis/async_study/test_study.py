@@ -18,7 +18,6 @@ from orbax_bench_core.analysis.async_study.study import (
     ratio_of,
     seconds_of,
 )
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.answers import ASYNC_STUDY
 from orbax_bench_core.config import (
     CheckpointConfig,
@@ -31,7 +30,7 @@ from orbax_bench_core.errors import UserError
 from orbax_bench_core.gate import arrangements
 from orbax_bench_core.lineage import read_manifest
 from orbax_bench_core.publishing import publish_answer
-from orbax_bench_core.reasons import because
+from orbax_bench_core.reasons import because, in_words
 from orbax_bench_core.records import ErrorInfo, Run
 from orbax_bench_core.sweep import Pair
 from tests.support.async_runs import make_pair, make_saves, make_sizes  # noqa: F401

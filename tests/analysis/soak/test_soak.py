@@ -9,11 +9,11 @@ from orbax_bench_core.analysis.soak import FEWEST, soak_document, soak_of
 from orbax_bench_core.analysis.soak.growth import slope_of, word_of
 from orbax_bench_core.analysis.soak.model import Slope
 from orbax_bench_core.analysis.soak.reasons import SENTENCES
-from orbax_bench_core.analysis.words import in_words
 from orbax_bench_core.answers import SOAK
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.measure import ANON, HBM_IN_USE, OPEN_FILES, RSS, THREADS, TIME, Sample
 from orbax_bench_core.publishing import publish_answer
+from orbax_bench_core.reasons import in_words
 from orbax_bench_core.records import Run
 from perf.soak.__main__ import SERIES, words_of
 from tests.support.shown import assert_tells, terminal
