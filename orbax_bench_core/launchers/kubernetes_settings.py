@@ -9,10 +9,12 @@ import pydantic
 from orbax_bench_core.config import ConfigModel
 from orbax_bench_core.execute import TOKEN
 
-_CPU: Final = re.compile(r"\d+(\.\d+)?m?")
-_MEMORY: Final = re.compile(r"\d+(\.\d+)?([EPTGMK]i?)?")
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
+# What Kubernetes and Kubeflow Pipelines both take: of fractions of bytes, and of K, one does not.
+_CPU: Final = re.compile(r"[0-9]+(\.[0-9]+)?m?")
+_BYTES: Final = re.compile(r"[0-9]+([EPTGM]i?|Ki)?")
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME: Final = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _matching(pattern: re.Pattern[str], expected: str) -> pydantic.BeforeValidator:
@@ -38,7 +40,7 @@ Text = Annotated[
 ]
 """Text that may be written as a number: YAML reads `cpu=4` as one."""
 Cpu = Annotated[str, _matching(_CPU, "CPUs, such as 8 or 500m")]
-Bytes = Annotated[str, _matching(_MEMORY, "bytes, such as 64Gi")]
+Bytes = Annotated[str, _matching(_BYTES, "bytes, a whole number such as 64Gi")]
 Name = Annotated[str, _matching(_NAME, "a name of Kubernetes")]
 Variable = Annotated[str, _matching(_VARIABLE, "the name of a variable")]
 Environment = Annotated[dict[Variable, Text], pydantic.AfterValidator(_without_a_token)]

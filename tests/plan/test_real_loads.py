@@ -199,4 +199,7 @@ def test_a_factory_is_planned_as_its_state_is_saved(tmp_path):
         state = StateCache().get(CheckpointConfig(nnx=factory), None, mesh)
         orbax_api.save(epath.Path(tmp_path / "5"), state.tree)
     plan = plan_checkpoint(factory, mesh={"data": 2, "fsdp": 4}, options=options_of(options))
-    assert plan.stored_bytes == pytest.approx(num_bytes(tmp_path / "5"), rel=0.05)
+    # Metadata of arrays so small have more bytes than these, and each chunk has an index of 20.
+    chunks = [file for file in tmp_path.rglob("*") if file.is_file() and "c" in file.parts]
+    values = sum(file.stat().st_size - 20 for file in chunks)
+    assert plan.stored_bytes == pytest.approx(values, rel=0.05)

@@ -80,7 +80,11 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path, line, said):
         ),
         ({"pvc": {"name": "a", "path": "/"}}, "--set pvc.path: expected a folder such as"),
         ({"cpu": "many"}, "--set cpu: expected CPUs, such as 8 or 500m, got 'many'"),
-        ({"memory": "64GB"}, "--set memory: expected bytes, such as 64Gi, got '64GB'"),
+        ({"memory": "1.5Gi"}, "--set memory: expected bytes, a whole number such as 64Gi, got"),
+        (
+            {"memory": "64GB"},
+            "--set memory: expected bytes, a whole number such as 64Gi, got '64GB'",
+        ),
         (
             {"steps": {"agregate": {"cpu": "4"}}},
             "--set steps: there is no step 'agregate'; did you mean 'aggre",
