@@ -167,8 +167,11 @@ def _measured(info: RunInfo, summary: RunSummary) -> str:
             said.append(f"{spoken(name)} take {ends[0]}{noise}")
     passed = sum(point.passed for point in summary.points)
     size = f"over {pages.count(passed, 'repeat')}"
+    pairs = len(info.expansion.pairs)
     points = f" at {len(summary.points)} points" if several else ""
-    left = f", and {len(said) - 2} more operations" if len(said) > 2 else ""
+    if info.paired:
+        points = f" in both arms of {pages.count(pairs, 'point')}" if pairs > 1 else " in both arms"
+    left = f", and {pages.count(len(said) - 2, 'more operation')}" if len(said) > 2 else ""
     return f"{', '.join(said[:2])}{left}{points} {size}"
 
 

@@ -11,6 +11,7 @@ from orbax_bench_core.pages import to_html, to_markdown
 from orbax_bench_core.records import ErrorInfo, OptionEffect, Run, StoreTrouble, repeats_of
 from tests.support.large_sweep import large_sweep  # noqa: F401 - a fixture
 from tests.support.pages import assert_whole
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - a fixture
 from tests.support.shown import terminal
 
 ERROR = ErrorInfo(type="OSError", message="the storage is gone")
@@ -53,6 +54,12 @@ def test_several_points_have_a_row_each_on_one_screen(document_of, make_record, 
     rows = [line.split() for line in brief.splitlines()[:6]]
     assert rows[0] == ["a", "save", "load", "(unknown)"]
     assert rows[1] == ["0", "1.1", "s", "(9", "%)", "100", "ms", "(0", "%)"]
+
+
+def test_arms_are_no_points(make_paired_run):
+    run = Run(make_paired_run(0))
+    document = summary_document(run.info, summarize(run.repeats()), "out")
+    assert document.headline.text.endswith(" in both arms over 20 repeats")
 
 
 def test_a_single_point_has_a_row_per_operation(document_of, make_record):
