@@ -37,6 +37,7 @@ ReasonCode = Literal[
     # Both sides are not alike.
     "hosts_differ",
     "other_surroundings",
+    "same_run",
     "storage",
     # Two runs that were measured apart.
     "two_runs",

@@ -72,6 +72,18 @@ def test_a_registry_of_the_run_itself_is_no_registry_without_captures(
     )
 
 
+def test_a_run_never_passes_against_itself(orbax_bench, make_separate_run, tmp_path):
+    registry = tmp_path / "reg"
+    for day in range(6):
+        run = make_separate_run(day, repeats=12).root
+        assert orbax_bench("baseline", "capture", registry, run, "--label", f"v{day}").code == 0
+    against = orbax_bench("compare", registry / "v4", run)
+    assert (against.code, "PASS" in against.out) == (0, True)
+    outcome = orbax_bench("compare", registry / "v5", run)
+    assert "PASS" not in outcome.out
+    assert "? INCONCLUSIVE: saves were not judged: the baseline is this run itself" in outcome.out
+
+
 def test_a_baseline_without_a_common_point_was_not_compared(
     orbax_bench, make_separate_run, make_point, tmp_path
 ):

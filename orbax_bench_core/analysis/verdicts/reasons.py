@@ -170,6 +170,10 @@ SENTENCES: Final[Words] = {
     ),
     "hosts_differ": "the {arm} was measured with different numbers of hosts: {hosts}",
     "other_surroundings": lambda differs: f"measured in other surroundings: {'; '.join(differs)}",
+    "same_run": (
+        "the baseline is this run itself, which says nothing of a change: give another run or "
+        "capture, or compare before you capture"
+    ),
     "storage": (
         "{share:.0%} of the samples met throttling, errors or retries in the store, alike in both "
         "arms: the times tell of it; measure again when it is quiet, or with fewer requests at once"

@@ -137,6 +137,8 @@ def _evidence(
     primary = tuple(operation for operation in deciding if operation in shared)
     others = [operation for operation in shared if operation not in primary]
     elsewhere = because("other_surroundings", differs=tuple(moved)) if moved else NO_REASON
+    if {each.run_id for each in before} & {each.run_id for each in now}:
+        elsewhere = because("same_run")
     caches = cache_states(repeats_of([*before, *now]))
     found = tuple(
         _operation(

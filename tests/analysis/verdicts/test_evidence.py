@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from orbax_bench_core.analysis.verdicts import headline, verdicts_document, why
+from orbax_bench_core.analysis.verdicts import headline, unpaired, verdicts_document, why
 from orbax_bench_core.analysis.verdicts.evidence import storage_troubles
 from orbax_bench_core.analysis.verdicts.paired import judge_point
-from orbax_bench_core.analysis.verdicts.unpaired import compare_unpaired
 from orbax_bench_core.config import GateConfig
 from orbax_bench_core.pages import to_markdown
 from orbax_bench_core.records import ErrorInfo, StoreTrouble, repeats_of
@@ -18,6 +17,12 @@ from tests.support.verdicts import build_report
 
 def page_of(point):
     return to_markdown(verdicts_document(build_report(point), "out"))
+
+
+def compare_unpaired(before, now, *more, **rules):
+    """Compares records, of which the first are those of an earlier run."""
+    earlier = [record.model_copy(update={"run_id": "earlier"}) for record in before]
+    return unpaired.compare_unpaired(earlier, now, *more, **rules)
 
 
 THROTTLED = StoreTrouble(operation="save", occurrence=0, kind="throttled", count=2)
