@@ -95,6 +95,9 @@ ReasonCode = Literal[
 
 Value = int | float | str | tuple[int | str, ...]
 
+Words = Mapping[ReasonCode, str | Callable[..., str]]
+"""Words of each code: a text with the names of its values, lists with commas, or a function."""
+
 
 class Reason(ResultModel):
     """One reason, flag or note of an answer.
@@ -139,10 +142,6 @@ def because(code: ReasonCode, operation: str = "", **values: Value | None) -> Re
 def of_operation(name: str, reasons: Reasons) -> Reasons:
     """Returns the reasons of an operation as those of its point."""
     return tuple(reason.model_copy(update={"operation": name}) for reason in reasons)
-
-
-Words = Mapping[ReasonCode, str | Callable[..., str]]
-"""Words of each code: a text with the names of its values, lists with commas, or a function."""
 
 
 def in_words(words: Words, *reasons: Reason) -> str:
