@@ -1,6 +1,7 @@
 """YAML source: plain data, and the line of every key."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -141,6 +142,12 @@ class SuiteSource:
                 f"a number of {len(node.value):,} characters; the longest has {_LONGEST_NUMBER:,}"
             )
             raise SuiteError(self.problem(message, path))
+        if node.tag in _NUMBERS and (base := _other_base(node.value)):
+            message = (
+                f"{shown(node.value)} is a number in base {base} for YAML; write it in base 10, or "
+                "in quotes if it is a text"
+            )
+            raise SuiteError(self.problem(message, path))
 
     def _refuse_duplicates(self, node: yaml.Node, path: KeyPath, seen_nodes: set[int]) -> None:
         if id(node) in seen_nodes:
@@ -179,6 +186,14 @@ class SuiteSource:
         elif isinstance(node, yaml.SequenceNode):
             for index, item in enumerate(node.value):
                 self._remember(item, (*path, index))
+
+
+def _other_base(number: str) -> int:
+    """Returns the base of a number that YAML 1.1 reads otherwise than it looks; 0 for others.
+
+    `1:30` is 90, and `010` is 8.
+    """
+    return 60 if ":" in number else 8 if re.fullmatch("[-+]?0[0-7_]+", number) else 0
 
 
 def _compose(text: str) -> yaml.Node | None:

@@ -87,7 +87,17 @@ def said(tmp_path, text):
         pytest.param(
             f"{WHOLE}num_repeats: {':'.join(['59'] * 100_000)}\n",
             "s.yaml:4: num_repeats: a number of 299,999 characters",
-            id="number to the base of 60",
+            id="number of many parts",
+        ),
+        pytest.param(
+            f"{WHOLE}num_repeats: 1:30\n",
+            "s.yaml:4: num_repeats: '1:30' is a number in base 60 for YAML; write it in base 10",
+            id="number in base 60",
+        ),
+        pytest.param(
+            f"{WHOLE}overrides: ['num_repeats=010']\n",
+            "--override num_repeats=010: the value cannot be read: '010' is a number in base 8",
+            id="override in base 8",
         ),
         pytest.param(
             f"{WHOLE}checkpoint_config: {{random_seed: 0x{'f' * 500}}}\n",
