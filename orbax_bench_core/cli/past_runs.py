@@ -259,7 +259,7 @@ def compare(
     with notifiers.on_failure(directory):
         found = with_acceptance(compare_stored(baseline, candidate, rule or ()), directory)
     console = terminal.new_console()
-    document = verdicts_document(found, candidate or baseline)
+    document = verdicts_document(found, directory, rule or ())
     if as_json:
         print(found.model_dump_json(indent=2))
     else:

@@ -95,6 +95,7 @@ def test_other_rules_are_an_exploration(orbax_bench, make_paired_run, tmp_path):
     assert outcome.code == 4
     assert f"{STAMP} (margin 15 % -> 90 %)" in outcome.out
     assert STAMP in page.read_text()
+    assert f"orbax-bench compare {run.root} --rule margin=0.9 --details" in page.read_text()
     assert (run.root / "verdicts.json").read_text() == "{}"
     assert (
         orbax_bench("compare", run.root, "--rule", "margin=0.9", "--allow-inconclusive").code == 4

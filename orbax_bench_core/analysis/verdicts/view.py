@@ -32,8 +32,16 @@ _MOST_NOTED: Final = 2
 """Notes, and points without a partner, that a terminal shows unless it is asked for all."""
 
 
-def verdicts_document(report: VerdictReport, place: str) -> pages.Document:
-    """Returns verdicts for people; `place` is the run directory of the candidate."""
+def verdicts_document(
+    report: VerdictReport, place: str, rules: Sequence[str] = ()
+) -> pages.Document:
+    """Returns verdicts for people.
+
+    Args:
+        report: The verdicts.
+        place: The run directory of the candidate.
+        rules: What `--rule` has changed, for the command that shows more.
+    """
     points = worst_first(report.points)
     rows = _drawn_rows(points)
     used = [each.verdict.operations for point in points for each in primary(point)]
@@ -53,16 +61,17 @@ def verdicts_document(report: VerdictReport, place: str) -> pages.Document:
             pages.Text(" ".join(_doubts(report, points)), "unsure"),
             pages.Text(items=_few(remarks(report)), role="unsure"),
         ),
-        following=following(report, place),
+        following=following(report, place, rules),
         details=tuple(details(report, points)),
     )
 
 
-def following(report: VerdictReport, place: str) -> pages.Code:
+def following(report: VerdictReport, place: str, rules: Sequence[str] = ()) -> pages.Code:
     """Returns the command that helps next, and why it does."""
     separate = apart(report)  # also where nothing is in both
     pair = (report.baseline, report.candidate) if separate else (place,)
-    details = command("compare", *pair, "--details")
+    changes = [word for rule in rules for word in ("--rule", rule)]
+    details = command("compare", *pair, *changes, "--details")
     open_ = [point for point in worst_first(report.points) if point.word == "INCONCLUSIVE"]
     if not report.points:
         return pages.Code(
