@@ -26,7 +26,7 @@ from orbax_bench_core.publishing import Notifiers
 
 app = typer.Typer(rich_markup_mode=None)
 
-_NO_OPTION: Final = ("file", "noted", "notifiers", "pipeline_run", "slice_names")
+_NO_OPTION: Final = ("file", "in_log", "noted", "notifiers", "pipeline_run", "slice_names")
 """Parameters that Kubeflow gives, or that follow from others."""
 _FLAGS: Final = {"launcher_settings": "--set", "limit_mib": "--limit"}
 _METAVARS: Final = {"expect": "PLATFORM[:KIND][:COUNT]", "tpu": "TYPE:TOPOLOGY"}

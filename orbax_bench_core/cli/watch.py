@@ -377,7 +377,7 @@ def _tell(
             except (OSError, ImportError, ValueError, UserError) as unreadable:
                 notifiers.failed(None, directory, f"{suite}: {unreadable}")
                 return
-            engine.finish(directory, suite=text, status=status, notifiers=notifiers)
+            engine.finish(directory, suite=text, status=status, notifiers=notifiers, in_log=False)
         except Exception as failure:  # noqa: BLE001 - a night says how it ended whatever happens
             notifiers.failed(name_in(suite), directory, f"{status}; {failure}")
             print(f"warning: the report cannot be written: {failure}", file=sys.stderr)

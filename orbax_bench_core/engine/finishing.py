@@ -175,6 +175,7 @@ def finish(
     slice_names: Sequence[str] = (),
     status: str = "",
     notifiers: Notifiers | None = None,
+    in_log: bool = True,
 ) -> Outputs[str]:
     """Tell the state of a run, then write what its report lacks; returns the state.
 
@@ -191,6 +192,7 @@ def finish(
         status (WORD): How the other steps ended, if the engine says so: SUCCEEDED or another word,
             in any case.
         notifiers: Where the state is told as well; None for what the environment variables say.
+        in_log: Whether the log gets the ending with its page, which Kubeflow's submitter reads.
 
     Returns:
         The value is the state: REGRESSION, FAILED, INCONCLUSIVE, ACCEPTED (a known REGRESSION) or
@@ -214,7 +216,8 @@ def finish(
     state = min(states, key=list(CODES).index)
     reasons = tuple(dict.fromkeys(line for ending in endings for line in ending.lines))
     told = RunEnding.of(state, reasons, folder)
-    print(told.line, flush=True)
+    if in_log:
+        print(told.line, flush=True)
     print(f"{SAID}{state}: {'; '.join(reasons)}", flush=True)
     for place, ending in zip(places, endings, strict=True):
         ending.write()
@@ -237,8 +240,8 @@ def finish(
         for name, content in contents.items():
             metadata = lineage.artifact_metadata(name) | told.metadata
             named[name] = StepOutput(metadata=metadata, content=content)
-    # Again, now with the page: of several endings in a log the last one counts.
-    print(RunEnding.of(state, reasons, folder, page).line, flush=True)
+    if in_log:  # again, now with the page: of several endings in a log the last one counts
+        print(RunEnding.of(state, reasons, folder, page).line, flush=True)
     return Outputs(value=state, named=named)
 
 

@@ -89,6 +89,10 @@ def test_a_known_regression_is_silent(one_night, orbax_bench, webhook, tmp_path)
 def test_a_mistake_is_not_tried_again_and_says_what_it_is(one_night, webhook):
     done = one_night(text="suite_name: nightly\nbenchmarks: []\n")
     assert (done.code, "tried again" in done.err) == (2, False)
+    assert (done.out.count("FAILED: the suite was refused"), "orbax-bench-ending" in done.out) == (
+        1,
+        False,
+    )
     [(_, message)] = webhook.posted
     assert (message["state"], message["suite"]) == ("FAILED", "nightly")
     assert "the suite was refused" in message["lines"][0]
