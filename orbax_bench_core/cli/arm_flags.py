@@ -13,6 +13,7 @@ from orbax_bench_core.config import (
     LoadedSuite,
     override_flags,
     parse_suite,
+    read_value,
     with_keys,
 )
 from orbax_bench_core.errors import Problem, UserError, shortened
@@ -148,7 +149,7 @@ def _arm(name: Arm, given: Sequence[str]) -> dict[str, Any]:
         key, equals, value = item.partition("=")
         if not key or not equals:
             raise UserError(f"{_said(name, item)}: expected KEY=VALUE, such as use_ocdbt=false")
-        plain = yaml.safe_load(value)
+        plain = read_value(value, _said(name, item))
         if key in _OWN_KEYS:
             arm[key] = plain if key == "processes" else value
         else:
