@@ -61,6 +61,12 @@ def test_arms_that_measure_the_same_are_refused_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
+def test_an_arm_whose_value_is_no_yaml_is_refused_by_its_flag(orbax_bench, write_suite, tmp_path):
+    ended = orbax_bench("ab", write_suite(), "-o", tmp_path / "out", "--candidate", "use_ocdbt=[")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: --candidate use_ocdbt=[: the value cannot be read")
+
+
 def test_a_pipeline_refuses_arms_that_measure_the_same(orbax_bench, write_suite, tmp_path):
     plan = ("step", "plan-sweep", "--output-directory", tmp_path / "out")
     refused = orbax_bench(*plan, write_suite(extra=SAME))

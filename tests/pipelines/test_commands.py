@@ -185,6 +185,14 @@ def test_a_compiled_pipeline_is_no_suite(pipeline_command, tmp_path):
     assert done.err == f"error: {package}: this is {what}, not a suite; give the suite file\n"
 
 
+def test_a_suite_with_a_value_that_yaml_cannot_read_is_refused(pipeline_command, tmp_path):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text("suite_name: s\nnum_repeats: 2026-99-99\n")
+    done = pipeline_command(*submit(suite, "--target", "kfp", "--dry-run"))
+    assert done.code == 2
+    assert f"{suite}:2: num_repeats: '2026-99-99' cannot be read as a YAML timestamp" in done.err
+
+
 @pytest.mark.parametrize(
     ("missing", "target", "extra"),
     [
