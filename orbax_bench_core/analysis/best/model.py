@@ -28,10 +28,9 @@ class Goal(ResultModel):
 
     @property
     def unit(self) -> str:
-        """`s`, `B`, or nothing for a goal of several measures."""
-        if len(self.weights) > 1:
-            return ""
-        return "B" if next(iter(self.weights)) in ("bytes", "memory") else "s"
+        """`s` or `B`, or nothing for a goal of measures with both."""
+        units = {"B" if name in ("bytes", "memory") else "s" for name in self.weights}
+        return units.pop() if len(units) == 1 else ""
 
 
 class Ranked(ResultModel):
@@ -39,7 +38,7 @@ class Ranked(ResultModel):
 
     point_id: str
     rounds: int  # rounds with a value
-    median: float  # median of the goal: seconds, bytes, or without unit
+    median: float  # median of the goal, in its unit
     # its value over that of the best, geometric mean over rounds; None without a round that has
     # both
     ratio: float | None

@@ -118,10 +118,7 @@ def parse_goal(text: str) -> Goal:
 
 
 def goal_value(goal: Goal, values: Mapping[str, float]) -> float | None:
-    """Returns the value of a goal in one repeat; None if the repeat lacks one of its measures.
-
-    A single measure keeps its unit, seconds or bytes; a weighted goal has none.
-    """
+    """Returns the value of a goal in one repeat; None if the repeat lacks one of its measures."""
     found = [(values.get(name, 0.0), weight) for name, weight in goal.weights.items()]
     if any(value <= 0 for value, _ in found):
         return None

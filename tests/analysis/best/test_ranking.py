@@ -125,8 +125,8 @@ def test_one_percent_of_a_measure_counts_by_its_weight():
     assert math.isclose(after / before, 1.01)
 
 
-def test_a_single_measure_keeps_its_unit():
-    assert (parse_goal("save").unit, parse_goal("bytes").unit, parse_goal("a,b").unit) == (
+def test_measures_of_one_unit_keep_it():
+    assert tuple(parse_goal(text).unit for text in ("save=2,load", "bytes", "save,bytes")) == (
         "s",
         "B",
         "",
