@@ -65,11 +65,13 @@ def test_every_host_leaves_a_record_and_verifies_its_shards(measured, processes)
 def test_a_report_names_a_late_host_and_none_of_two_equal_ones(measured):
     """Orbax's time of a host's writes has its waits for the primary host, which all others have."""
     shown = said("report", measured(2).directory, "--details")
-    named = [line for line in shown.splitlines() if "was slowest in" in line and "late_" in line]
+    # A busy machine can really hold up one of two equal processes, but not at its writes.
+    by_writes = "of it in 2_save_breakdown/worker_io_s"
+    named = [line for line in shown.splitlines() if by_writes in line and "late_" in line]
     assert len(named) == 1, named
     assert "late_host=1" in named[0]
     assert "save: host 1 was slowest in 6 of 6 repeats" in named[0]
-    assert "100 % of it in 2_save_breakdown/worker_io_s" in named[0]
+    assert f"100 % {by_writes}" in named[0]
 
 
 @pytest.mark.nightly
