@@ -173,7 +173,7 @@ KeepData = Annotated[bool, both_spellings("--keep-data", help=KEEP_DATA)]
 
 
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_SIZE: Final = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
+_SIZE: Final = re.compile(rf"(\d{{1,18}}(?:\.\d+)?)\s*({'|'.join(_UNITS)})")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -254,12 +254,12 @@ def takes_flags(
 
 def parse_size(text: str, flag: str = "--size") -> int:
     """Returns the bytes of a size: a number with a binary unit, such as 1.5GiB, or of bytes."""
-    from orbax_bench_core.errors import UserError
+    from orbax_bench_core.errors import UserError, shown
 
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UserError(
-            f"{flag}: {text!r} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
+            f"{flag}: {shown(text)} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
             "256MiB or 1.5GiB, or a number of bytes"
         )
     return int(float(match[1]) * _UNITS[match[2]])

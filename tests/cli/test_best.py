@@ -58,6 +58,7 @@ def test_a_bound_that_nothing_is_known_to_keep_recommends_nothing(orbax_bench, s
         (("--goal", "save=-1"), "weights above 0"),
         (("--goal", "load=2,save:cpu=1"), "save:cpu is a CPU time, by which `best` ranks nothing"),
         (("--peak-memory", "much"), "--peak-memory: 'much' is not a size"),
+        (("--peak-memory", "9" * 400), "is not a size; give a number with KiB"),
     ],
 )
 def test_mistakes_are_one_message(orbax_bench, sweep, arguments, said):
