@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from orbax_bench_core.errors import redacted
+from orbax_bench_core.errors import printable, redacted
 
 _UNSHOWN_FLAG: Final = "--notify"
 """Flag whose value is an address that only those may know who may post there."""
@@ -19,4 +19,4 @@ def command_line() -> str:
             words[place] = f"{flag}=…"
         elif place and words[place - 1] == _UNSHOWN_FLAG:
             words[place] = "…"
-    return redacted(" ".join(words).strip()) or "python"
+    return printable(redacted(" ".join(words).strip())) or "python"

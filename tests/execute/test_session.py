@@ -92,6 +92,12 @@ def test_the_lease_that_others_read_has_no_address(monkeypatch, words):
     assert said.endswith("… -o out")
 
 
+def test_the_lease_can_hold_a_path_that_is_no_text(begin, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["orbax-bench", "ab", "--local-directory", "\udcff"])
+    with begin().owned():
+        assert command_line() == "orbax-bench ab --local-directory \\udcff"
+
+
 def test_what_a_worker_was_writing_when_it_was_ended_goes_with_the_session(begin):
     session = begin()
     folder = session.directory.root / "records" / session.entries[0].id / "repeat_0"
