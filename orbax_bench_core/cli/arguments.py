@@ -259,7 +259,7 @@ def parse_size(text: str, flag: str = "--size") -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UserError(
-            f"{flag}: {shown(text)} is not a size; give a number with KiB, MiB, GiB or TiB, such as "
-            "256MiB or 1.5GiB, or a number of bytes"
+            f"{flag}: {shown(text)} is not a size; give a number with KiB, MiB, GiB or TiB, such "
+            "as 256MiB or 1.5GiB, or a number of bytes"
         )
     return int(float(match[1]) * _UNITS[match[2]])

@@ -8,16 +8,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orbax_bench_core.environments.supported import EnvironmentFailed
-from orbax_bench_core.errors import UserError
+from orbax_bench_core.errors import UserError, shown
 
 if TYPE_CHECKING:
     from packaging.version import Version
 
 
 _LONGEST = 1000
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def run_uv(*arguments: str, folder: Path, text: str = "") -> str:
@@ -150,6 +151,8 @@ def _both(*bounds: str) -> str:
 
 
 def _newest(package: str, bounds: str, options: list[str]) -> str:
+    if not _NAME.fullmatch(package):
+        raise UserError(f"{shown(package)} is no name of a package, such as orbax-checkpoint")
     listed = run_uv(
         *("pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate", *options),
         *("--no-emit-find-links", "--no-emit-index-url", "--python", sys.executable),

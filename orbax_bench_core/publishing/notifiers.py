@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.execute import NOTIFY, NOTIFY_STATE, to_stderr
 from orbax_bench_core.exit_codes import Outcome, State
-from orbax_bench_core.files import AnyPath, read_at_most, write_atomically
+from orbax_bench_core.files import checked_path, place, read_at_most, write_atomically
 from orbax_bench_core.interrupts import Late, in_time
 from orbax_bench_core.records import RunDirectory
 
@@ -62,7 +62,8 @@ class Notifiers:
                 page, and the summary page of a GitHub job.
 
         Raises:
-            UserError: The webhook's address cannot be read or used.
+            UserError: The webhook's address cannot be read or used, or a place is of a scheme that
+                is not written.
         """
         given = notify or environment.get(NOTIFY, "")
         webhook = None
@@ -72,10 +73,10 @@ class Notifiers:
             webhook = webhook_at(_text_of(given))
         return cls(
             webhook=webhook,
-            states=environment.get(NOTIFY_STATE, ""),
-            junit=junit,
+            states=_checked(environment.get(NOTIFY_STATE, ""), NOTIFY_STATE),
+            junit=junit and _checked(junit, "--junit"),
             page=environment.get(_STEP_SUMMARY, ""),
-            site=environment.get(SITE, ""),
+            site=_checked(environment.get(SITE, ""), SITE),
         )
 
     @staticmethod
@@ -110,7 +111,7 @@ class Notifiers:
 
         if self.junit is not None:
             with _warned(f"cannot write {self.junit}"):
-                write_atomically(_path(self.junit), junit_xml(found))
+                write_atomically(place(self.junit), junit_xml(found))
         if self.page:
             with _warned("the summary page of this job cannot be written"):
                 append_step_summary(to_markdown(verdicts_document(found, directory)), self.page)
@@ -154,7 +155,7 @@ class Notifiers:
         from orbax_bench_core.exports.news import News
         from orbax_bench_core.exports.notifications import note_accepted
 
-        folder = _path(self.states) if self.states else _path(directory).parent
+        folder = place(self.states) if self.states else place(directory).parent
         if state_file(folder, suite).exists():  # of others nobody is told
             info = RunDirectory(directory).read_info()
             news = News(
@@ -235,7 +236,7 @@ class Notifiers:
         from orbax_bench_core.exports.site_folder import has_site
 
         with _warned("the page of past runs cannot be written again"):
-            near = [_path(self.site)] if self.site else _path(directory).parents[:2]
+            near = [place(self.site)] if self.site else place(directory).parents[:2]
             folder = next(filter(has_site, near), None)
             if folder is not None:
                 from orbax_bench_core.exports.site import renew_site
@@ -260,9 +261,9 @@ class Notifiers:
             pass
         except Late:  # nor would the last state be found in time
             named = False
-        folder = _path(self.states) if self.states else None
+        folder = place(self.states) if self.states else None
         if not self.states and self.remembers:
-            folder = _path(news.directory).parent
+            folder = place(news.directory).parent
         announce(news, webhook, folder if named else None, say=to_stderr)
 
 
@@ -293,15 +294,18 @@ def _text_of(given: str) -> str:
     if not given.startswith("@"):
         return given
     try:
-        return read_at_most(_path(given[1:]), _LONGEST_ADDRESS).decode().strip()
+        return read_at_most(place(given[1:]), _LONGEST_ADDRESS).decode().strip()
     except (OSError, ImportError, ValueError) as failure:
         raise UserError(f"--notify {given}: cannot read it: {failure}") from None
 
 
-def _path(place: str) -> AnyPath:
-    from etils import epath
-
-    return epath.Path(place)
+def _checked(given: str, name: str) -> str:
+    """Returns a place as it was given; one of a scheme that is not written is refused."""
+    try:
+        checked_path(given or ".")
+    except ValueError as wrong:
+        raise UserError(f"{name}: {wrong}") from None
+    return given
 
 
 @contextlib.contextmanager

@@ -122,6 +122,23 @@ def test_a_page_or_file_that_cannot_be_written_is_a_warning(nights, monkeypatch,
     assert outcome.err.count("warning: ") == 2
 
 
+@pytest.mark.parametrize(
+    ("flags", "variable"),
+    [
+        (("--junit", "http://h/junit.xml"), None),
+        (("--notify", "@http://h/address"), None),
+        ((), "ORBAX_BENCH_NOTIFY_STATE"),
+        ((), "ORBAX_BENCH_SITE"),
+    ],
+)
+def test_a_place_of_a_scheme_that_nobody_reads_is_refused(nights, monkeypatch, flags, variable):
+    if variable:
+        monkeypatch.setenv(variable, "s3://bucket/states")
+    outcome = nights(1, 1.3, *flags)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"error: {variable or flags[0]}")
+
+
 def run_fake(command, suite, directory, url, **variables):
     process = start_cli(
         *(command, suite, "-o", directory, "--no-lock", *(["--no-limits"] * (command == "run"))),

@@ -30,6 +30,12 @@ def test_what_does_not_exist_is_said_with_the_newest():
         releases("orbax-checkpoint", since="77", until="78")
 
 
+@pytest.mark.parametrize("package", ["", "a b", "-x", "\udcff"])
+def test_what_is_no_name_of_a_package_is_refused(package):
+    with pytest.raises(UserError, match="is no name of a package, such as orbax-checkpoint"):
+        releases(package)
+
+
 def test_a_release_that_is_not_there_is_told_from_an_index_that_is_not(monkeypatch):
     check_release("orbax-checkpoint", "0.11.30")
     with pytest.raises(UserError, match=r"no release 77 that can be installed here; the newest is"):
