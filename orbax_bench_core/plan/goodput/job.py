@@ -130,7 +130,8 @@ def job_of(
     missing = [flag for name, flag in _FLAGS.items() if name not in found]
     if missing:
         read = [name for name, it in (("log", log), ("checkpoint", checkpoint)) if it is not None]
-        where = f"the {' and the '.join(read)} do not say it: " if read else ""
+        do = "does" if len(read) == 1 else "do"
+        where = f"the {' and the '.join(read)} {do} not say it: " if read else ""
         raise UserError(f"{where}give {', '.join(missing)}")
     lacking = [flag for name, flag in _LOCAL.items() if name not in known]
     if 0 < len(lacking) < len(_LOCAL):
