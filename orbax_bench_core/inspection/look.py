@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orbax_bench_core import plan
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import Inventory, StoredCheckpoint, read_checkpoint, take_inventory
-from orbax_bench_core.pages import num_bytes, seconds
+from orbax_bench_core.pages import num_bytes, percent, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,8 +302,8 @@ def _on_compression(stored: StoredCheckpoint) -> Iterator[str]:
     kept = sum(array.stored_bytes for array in whole)
     if values and kept / values > _NO_GAIN:
         yield (
-            f"compression leaves {kept / values:.1%} of the bytes: it costs time for nothing; save "
-            "with use_compression: false"
+            f"compression leaves {percent(kept / values, 1)} of the bytes: it costs time for "
+            "nothing; save with use_compression: false"
         )
 
 

@@ -68,8 +68,8 @@ class Summary:
         each = f" of {statistics.median(self.step_s):.3g} s" if self.step_s else ""
         return (
             f"{self.committed + self.failed} saves ({self.failed} failed) blocked "
-            f"{self.blocked_s:.3g} s, {share:.1%} of the time{half}, {self.waited_s:.3g} s of it "
-            f"for the save before; {self.loads} loads took {self.load_s:.3g} s; "
+            f"{self.blocked_s:.3g} s, {100 * share:.1f} % of the time{half}, {self.waited_s:.3g} s "
+            f"of it for the save before; {self.loads} loads took {self.load_s:.3g} s; "
             f"{self.steps} steps{each}"
         )
 

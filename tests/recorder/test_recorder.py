@@ -243,7 +243,7 @@ def test_a_stall_is_far_beyond_what_is_usual():
 
 def test_the_summary_is_a_file_of_metrics(tmp_path):
     summary = Summary(seconds=100.0, committed=3, failed=1, blocked_s=2.0, last_commit=1e9)
-    assert str(summary).startswith("4 saves (1 failed) blocked 2 s, 2.0% of the time")
+    assert str(summary).startswith("4 saves (1 failed) blocked 2 s, 2.0 % of the time")
     summary.write(str(tmp_path / "orbax_0.prom"))
     (file,) = tmp_path.iterdir()
     lines = file.read_text().splitlines()

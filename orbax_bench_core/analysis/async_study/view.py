@@ -165,8 +165,8 @@ def count(value: float) -> str:
 def percent(ratio: float) -> str:
     """Returns a share in percent, finer where it is near to all."""
     if not 0.9 < ratio < 1:
-        return f"{100 * ratio:.0f} %"
-    return f"{100 * ratio:.{3 if ratio < 0.995 else 4}g} %"
+        return pages.percent(ratio)
+    return pages.share(ratio, 3 if ratio < 0.995 else 4)
 
 
 def share(saved: model.Ratio) -> str:

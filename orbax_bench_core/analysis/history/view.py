@@ -33,7 +33,7 @@ def history_document(history: History, *, every: bool = False) -> pages.Document
     With `every`, operations that decide no verdict are shown, too.
     """
     series = words.shown(history, every=every)
-    significance = f"{100 * history.significance:.3g} %"
+    significance = pages.share(history.significance)
     reading = words.READING.format(significance=significance, nights=NIGHTS)
     notes = _notes(history, series)
     return pages.Document(
@@ -171,7 +171,7 @@ def _overview(series: Sequence[PastSeries]) -> pages.Table:
                     heading(each.operation),
                     str(len(each.runs)),
                     words.level(each, each.runs[-1].value),
-                    pages.Cell(f"{100 * last.effect:+.3g} %", role) if last else "–",
+                    pages.Cell(pages.share(last.effect, sign="+"), role) if last else "–",
                     _date(each, last) if last else "–",
                     words.sparkline(each),
                 ),

@@ -12,7 +12,7 @@ from typing import Final
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
 from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.config import EnvironmentConfig
-from orbax_bench_core.pages import percent, seconds
+from orbax_bench_core.pages import percent, seconds, share
 from orbax_bench_core.provenance import UNKNOWN
 
 READING: Final = """\
@@ -124,7 +124,7 @@ def revisions(series: PastSeries) -> str:
 def effect(change: Change) -> str:
     """Returns by how much a series has changed, such as `+20 % (slower)`."""
     word = "slower" if change.effect > 0 else "faster"
-    return f"{100 * change.effect:+.3g} % ({word})"
+    return f"{share(change.effect, sign='+')} ({word})"
 
 
 def asking(change: Change) -> str:

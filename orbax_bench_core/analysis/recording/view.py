@@ -142,9 +142,10 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         yield "steps", _steps(found.steps)
     if found.interval is not None:
         interval = found.interval
-        useful = f"{interval.goodput_now:.2%} of the time is useful"
-        best = f"{pages.seconds(interval.best)} would be best, {interval.goodput_best:.2%}"
-        yield "a save every", f"{pages.seconds(interval.now)}, {useful}; {best}"
+        useful = f"{pages.percent(interval.goodput_now, 2)} of the time is useful"
+        best = f"{pages.seconds(interval.best)} would be best"
+        would = pages.percent(interval.goodput_best, 2)
+        yield "a save every", f"{pages.seconds(interval.now)}, {useful}; {best}, {would}"
 
 
 def _steps(steps: model.StepFigures) -> str:

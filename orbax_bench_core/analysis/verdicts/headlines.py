@@ -110,12 +110,7 @@ def bound(operation: OperationVerdict, gate: GateConfig) -> str:
     rule = gate.rule(operation.operation)
     if operation.verdict.bound == "floor":
         return f"{pages.seconds(rule.min_effect_s)}{_OR_MORE}"
-    return f"{share(rule.margin)}{_OR_MORE}"
-
-
-def share(value: float, figures: int = 3) -> str:
-    """Returns a share in percent with the digits that it has, such as `0.5 %`."""
-    return "100 %" if 0.995 <= value <= 1 else f"{100 * value:.{figures}g} %"
+    return f"{pages.share(rule.margin)}{_OR_MORE}"
 
 
 def is_real(value: float | None) -> TypeGuard[float]:

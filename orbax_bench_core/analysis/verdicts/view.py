@@ -14,7 +14,6 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     not_looked_at,
     primary,
     remarks,
-    share,
     short_names,
     worst_first,
 )
@@ -138,7 +137,7 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
     if report.is_study or len(margins) != 1:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
-    least = f"{share(margins.pop())}{f' or less than {floor}' if floor else ''}"
+    least = f"{pages.share(margins.pop())}{f' or less than {floor}' if floor else ''}"
     if any(each.verdict.low is not None or each.verdict.high is not None for each in every):
         sides += " In parentheses: 95 % interval."
     return f"{sides} Not slower: by less than {least}."
@@ -177,7 +176,7 @@ def _counted(what: str, both: tuple[int, int], of: int, units: str, bound: float
     candidate, baseline = both
     found = f"{candidate} of the candidate, {baseline} of the baseline,"
     some = found if candidate or baseline else "none"
-    return f"{what}: {some} in {of} {units} per side; up to {share(bound, 2)} may be unseen."
+    return f"{what}: {some} in {of} {units} per side; up to {pages.share(bound, 2)} may be unseen."
 
 
 def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
@@ -210,7 +209,7 @@ def _drifts(points: Iterable[PointVerdict]) -> list[str]:
                     said = "slower" if health.drift > 0 else "faster"
                     found[arm].append(
                         f"{spoken(each.operation).capitalize()} of the {arm} became "
-                        f"{abs(100 * health.drift):.0f} % {said} during the run"
+                        f"{pages.percent(abs(health.drift))} {said} during the run"
                     )
     idle = ": this machine was not idle." if found["baseline"] else "."
     return [f"{said}{idle}" for arm in ARMS for said in found[arm]]

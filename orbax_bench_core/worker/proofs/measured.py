@@ -91,7 +91,7 @@ def _share(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if not part or not whole:
         return unproved("Orbax fired no event on the bytes that it loaded")
     # Arrays are loaded whole, so that it is the asked share or less. Replicas may count apart.
-    return only_if(part / whole <= asked, f"Orbax loaded {part / whole:.1%} of the bytes")
+    return only_if(part / whole <= asked, f"Orbax loaded {100 * part / whole:.1f} % of the bytes")
 
 
 def _read_chunk(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
