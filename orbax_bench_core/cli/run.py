@@ -70,8 +70,11 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.experiments import Sweep
 
+    if no_limits and new_limits:
+        raise UserError("--no-limits measures no limits and --new-limits does: give one of them")
     if metrics == "all":  # more than a screen, and asked for
         flags = dataclasses.replace(flags, details=True)
     measure_suite(

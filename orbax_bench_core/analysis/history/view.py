@@ -14,8 +14,8 @@ from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.gate import NIGHTS, NightCount
 
 _RAW: Final = (
-    "Raw seconds wander from day to day without any change of the code, so no changes are looked "
-    "for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
+    "Raw seconds differ from day to day with the same code, so no changes are looked for. Run with "
+    "a pinned reference arm (`orbax-bench ab`) for a series that stays stable."
 )
 """Reason why a series of seconds has no flags."""
 _MOST_REMARKS: Final = 3

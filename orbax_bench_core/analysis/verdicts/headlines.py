@@ -35,7 +35,7 @@ def headline(report: VerdictReport) -> pages.Callout:
     changes = report.exploratory
     said = [f"rules changed after the data ({changes})" if changes else "", _said(report)]
     if report.points and not report.is_study and apart(report):
-        says = {"REGRESSION": ", so this is a warning", "PASS": ", as far as that can tell"}
+        says = {"REGRESSION": ", so this is a warning", "PASS": ", so this is an indication"}
         beyond = (
             ", but runs of the same differ by less"
             if report.beyond_runs

@@ -74,8 +74,8 @@ def _offered(evidence: OptionEvidence) -> int:
 def _steps_during(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.steps("steps_during")
     if found < asked:
-        return unproved(f"the save had ended after {found} steps beside it")
-    return judged(found == asked, f"{found} steps were taken beside the save")
+        return unproved(f"the save had ended after {found} steps during it")
+    return judged(found == asked, f"{found} steps were taken during the save")
 
 
 def _pieces(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
