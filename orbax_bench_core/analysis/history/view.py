@@ -293,7 +293,7 @@ def _chart(series: PastSeries) -> pages.Chart:
     days = ["" if at % stride else words.day(run.began_at) for at, run in enumerate(runs)]
     steps = (f", {words.effect(change)} on {_date(series, change)}" for change in series.changes)
     first, last = (words.level(series, run.value) for run in (runs[0], runs[-1]))
-    write = (lambda value: f"{value:.3g}x") if ratio else pages.seconds
+    write = (lambda value: f"{pages.digits(value)}x") if ratio else pages.seconds
     return pages.Chart(
         f"{heading(series.operation)} of {pages.code(series.point)}, run by run",
         f"{len(runs)} runs, from {first} to {last}{''.join(steps)}",

@@ -95,7 +95,8 @@ def by_chance(gate: GateConfig, points: int) -> str:
     if expected < 1:
         most = pages.share(expected)
         return f"Where nothing differs, at most {most} of such runs have a REGRESSION."
-    return f"Where nothing differs, such a run has up to {expected:.2g} REGRESSION on average."
+    most = pages.digits(expected, 2)
+    return f"Where nothing differs, such a run has up to {most} REGRESSION on average."
 
 
 def unmatched(found: Unmatched) -> str:

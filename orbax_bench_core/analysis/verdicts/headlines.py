@@ -349,9 +349,9 @@ def compared(operation: OperationVerdict, point: PointVerdict) -> str:
     if not is_real(verdict.ratio):
         return f"{system} {does}, and nothing says in what time of {other}: {why(verdict.reason)}"
     known = [end for end in (verdict.low, verdict.high) if is_real(end)]
-    ends = " to ".join(f"{end:.2g}" for end in known)
+    ends = " to ".join(pages.digits(end, 2) for end in known)
     within = f" ({ends}x)" if len(known) == 2 else ""
-    return f"{system} {does} in {verdict.ratio:.2g}x the time of {other}{within}"
+    return f"{system} {does} in {pages.digits(verdict.ratio, 2)}x the time of {other}{within}"
 
 
 def _compared(points: Sequence[PointVerdict]) -> str:

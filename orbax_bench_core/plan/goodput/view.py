@@ -53,7 +53,7 @@ def duration(seconds: float) -> str:
     """Returns a duration in the unit that people would use."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
+            return f"{pages.digits(seconds / size)} {unit}"
     return pages.seconds(seconds)
 
 
