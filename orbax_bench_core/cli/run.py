@@ -165,7 +165,7 @@ def launch(
         typer.Argument(metavar="[-- FLAGS]", help="Flags of the command, after two dashes."),
     ] = None,
 ) -> None:
-    """Start a run on every host of a place, and follow it to its end.
+    """Start a run on every host of a place, and follow it.
 
     A launcher only starts the same command N times; process 0 runs the suite on all hosts. The same
     line again continues a stopped run.

@@ -43,6 +43,13 @@ def test_versions_are_those_that_a_result_depends_on(orbax_bench):
         assert f"{name} {importlib.metadata.version(name)}" in outcome.out
 
 
+@pytest.mark.parametrize("group", [(), ("baseline",), ("pipeline",)])
+def test_help_says_what_each_command_does_in_whole_sentences(orbax_bench, monkeypatch, group):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = orbax_bench(*group, "--help").out.splitlines()
+    assert [line for line in lines[1:] if line.endswith("...")] == []
+
+
 @pytest.mark.slow
 def test_a_shell_completes_commands(tmp_path):
     environment = {
