@@ -140,10 +140,11 @@ def _summary(case: model.Case, best: model.Best) -> tuple[pages.Element, ...]:
     lines = 1 if _apart(_acting(case, best.goal)) else wrapped
     first = _ranking(case, case.ranking, max(1, room // lines), brief=True)
     more = len(case.ranking.places) - len(first.rows)
+    others = f"{pages.count(more, 'more setting')}: see the details." if more > 0 else ""
     return (
         _bars(case, best.goal),
         first,
-        pages.Text(f"{more} more settings: see the details." if more > 0 else "", "dim"),
+        pages.Text(others, "dim"),
         pages.Text(doubts, "bad"),
         *([pages.Code(short, f"In {found.defaults_from}:")] if found and short else []),
     )

@@ -93,9 +93,9 @@ def _following(found: model.Diagnosis) -> pages.Code | None:
         measure = command("run", found.suite, "-o", "results")
         return pages.Code(measure, "Measure the job's checkpoint with other options.")
     if found.source == "goodput":
-        given = "--save-background", "DURATION", "--slowdown", "SHARE"
+        given = "--save-background", "2min", "--slowdown", "0.1"
         plan = command("goodput", "--from-log", found.place, *given)
-        return pages.Code(plan, "How often to save, with what the log does not say.")
+        return pages.Code(plan, "How often to save; put in these two, which the log does not say.")
     if not found.checkpoint:
         return None
     write = command("diagnose", found.place, "--suite", "job.yaml")
