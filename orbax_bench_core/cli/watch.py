@@ -152,8 +152,6 @@ def prune(
 ) -> None:
     """Remove old runs and captures, or list what would be removed.
 
-    Only --delete removes anything.
-
     A run, or a capture of a registry, is removed if it is older than --keep and not among the
     newest --keep-last of its suite. With a suite's last run go its last notified state and what was
     accepted of it. Never removed are runs that a process is measuring, runs that hold another run,

@@ -61,18 +61,13 @@ def calibration_document(
 
 def _headline(found: Calibration) -> pages.Callout:
     """Returns the rate of false alarms; of several levels that which is exceeded, or the first."""
-    from orbax_bench_core.gate import reject_rate
-
     noise = ""
     if sigmas := [each.sigma for each in found.passport.noise]:
         low, high = pages.share(min(sigmas), 2), pages.share(max(sigmas), 2)
         noise = f"; operations vary by {low if low == high else f'{low} to {high}'}"
     if not found.tests:
         return pages.Callout("", f"{_NO_TESTS}{noise}.")
-    rates = [
-        reject_rate(len(tests), sum(test.word == "REGRESSION" for test in tests), bound)
-        for bound, tests in sorted(_by_bound(found.tests).items())
-    ]
+    rates = _rates(found.tests)
     worst = next((rate for rate in rates if rate.calibrated is False), rates[0])
     if worst.calibrated is False:
         return pages.Callout("TOO MANY FALSE ALARMS", f"{_told(worst)}{noise}", "bad")
@@ -92,27 +87,26 @@ def _told(rate: RejectRate) -> str:
     )
 
 
-def _by_bound(tests: Sequence[AaTest]) -> dict[float, list[AaTest]]:
-    found: dict[float, list[AaTest]] = collections.defaultdict(list)
-    for test in tests:
-        found[test.bound].append(test)
-    return found
+def _rates(tests: Sequence[AaTest]) -> list[RejectRate]:
+    """Returns how often REGRESSION was said at each bound on that, the lowest bound first."""
+    from orbax_bench_core.gate import reject_rate
+
+    same = collections.Counter(test.bound for test in tests)
+    said = collections.Counter(test.bound for test in tests if test.word == "REGRESSION")
+    return [reject_rate(same[bound], said[bound], bound) for bound in sorted(same)]
 
 
 def _aa_lines(tests: Sequence[AaTest]) -> Iterator[str]:
     """Yields how often identical arms were told apart, and which, a line each."""
-    from orbax_bench_core.gate import reject_rate
-
     if not tests:
         return
-    for bound, same in sorted(_by_bound(tests).items()):
-        rejected = [test for test in same if test.word == "REGRESSION"]
-        rate = reject_rate(len(same), len(rejected), bound)
+    for rate in _rates(tests):
         yield f"{_told(rate)}."
         if rate.low is not None and rate.high is not None:
             low, high = pages.percent(rate.low, 1), pages.percent(rate.high, 1)
             yield f"95 % interval of the rate: {low} to {high}."
-        for test in rejected:
+    for test in tests:
+        if test.word == "REGRESSION":
             yield f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
     known = [test for test in tests if test.p_value is not None]
     apart = [test for test in known if test.differs]

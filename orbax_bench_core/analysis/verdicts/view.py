@@ -185,8 +185,9 @@ def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[s
         yield f"{said}."
     yield from _drifts(points)[:1]
     if apart(report):  # so few data that numbers alone mislead
-        reasons = (why(each.verdict.reason) for point in points for each in primary(point))
-        yield from [f"{reason}." for reason in reasons if reason][:1]
+        judged = [each for point in points for each in primary(point) if each.verdict.reason]
+        for each in judged[:1]:
+            yield f"{spoken(each.operation).capitalize()}: {why(each.verdict.reason)}."
     for point in points:
         if weak := [arm for arm, found in point.verified.items() if found in ("itself", "none")]:
             which = "both sides" if len(weak) > 1 else f"the {weak[0]}"
