@@ -84,8 +84,8 @@ def word_of(whole: Slope, half: Slope, limit: float) -> SoakWord:
 
     Args:
         whole: Growth over all saves.
-        half: Growth over the last half, in which a process that only fills its caches has come to
-            rest.
+        half: Growth over the last half, in which a process that only fills its caches no longer
+            grows.
         limit: Largest growth per save that is no leak, in the unit of the slopes.
     """
     if min(whole.low, half.low) > limit:
