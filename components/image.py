@@ -12,4 +12,4 @@ IMAGE = os.environ.get("ORBAX_BENCH_IMAGE", f"orbax-bench:{_VERSION}")
 version. The images have no ENTRYPOINT and hold kfp, so that nothing is installed at run time."""
 RELEASED: Final = f"ghcr.io/kubeflow/pipelines-components-orbax-bench:v{_VERSION}"
 """The name of the image where kubeflow/pipelines-components publishes the images of its components;
-the `component.yaml` files beside the sources have it."""
+the `component.yaml` files next to the sources have it."""

@@ -76,17 +76,17 @@ ORBAX_BENCH_IMAGE=HOST/PROJECT/orbax-bench:0.1.0 \\
 ```
 
 The first line prints the digest of what it has pushed; `HOST/PROJECT/orbax-bench@sha256:DIGEST` in
-its place is what nobody can replace. `dist/components/NAME/component.yaml` is for those who have
-nothing else. An image that only this machine has, or `latest`, is refused there.
+its place cannot be replaced by anybody. `dist/components/NAME/component.yaml` can be loaded without
+any other file. An image that only this machine has, or `latest`, is refused there.
 
-The `component.yaml` files beside the sources name `{released}`,
+The `component.yaml` files next to the sources name `{released}`,
 where kubeflow/pipelines-components publishes the images of its components. It is not published yet:
 take the files of `dist/components`, or set an image on each task (`task.set_container_image(...)`).
 Pipelines of ours take it as the setting `image`. Without that, their steps and `component.py` name
 `orbax-bench:0.1.0`, the tag that `python images/build.py` gives on this machine, for the local
 runners; for Vertex AI that is refused, for a cluster it is a warning.
 
-## Rules that they keep
+## Rules that they follow
 
 Those of the validators of kubeflow/pipelines-components, as of 23 July 2026, are a test,
 `tests/components/test_upstream_rules.py`. Their scripts were run on 26 November 2026 over a copy in
@@ -95,7 +95,7 @@ which the components lie in a category, with a file OWNERS ([a template](OWNERS.
 
 - **Metadata** and their age, base images, compile check, yamllint of `metadata.yaml` (a test too),
   and markdownlint pass.
-- **Import guard**: `component.py` passes. Tests beside it need `orbax_bench_core` and
+- **Import guard**: `component.py` passes. Tests next to it need `orbax_bench_core` and
   `orbax_bench_components` in their `import_exceptions.yaml`.
 - **Ruff**: their rules pass; their `make format` takes lines of 120 characters and orders imports.
 - **READMEs and entries of the package** are written there, by `make readme` and `make

@@ -147,7 +147,7 @@ VERDICTS: Final = Answer(
 SOAK: Final = Answer(name="soak", shows="growth of memory over many saves", load=_soak)
 RECOVERY: Final = Answer(name="recovery", shows="recovery from kills", load=_recovery)
 ASYNC_STUDY: Final = Answer(
-    name="async_study", shows="saves in the background beside saves that block", load=_async_study
+    name="async_study", shows="saves in the background next to saves that block", load=_async_study
 )
 BISECT: Final = Answer(name="bisect", shows="the first bad release", load=_bisect)
 BEST: Final = Answer(

@@ -144,7 +144,7 @@ def page(run: str) -> str:
         versions=", ".join(sorted({each.version for each in observed if each.version})),
         platforms=", ".join(sorted({each.platform for each in observed if each.platform})),
         rounds=max(len(each.rounds) for each in observed),
-        confidence=f"{_CONFIDENCE:.0%}",
+        confidence=f"{100 * _CONFIDENCE:.0f} %",
         rows="\n".join(rows),
     )
 

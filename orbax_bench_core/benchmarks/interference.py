@@ -1,4 +1,4 @@
-"""Training beside which checkpoints are saved: what a save costs it."""
+"""Training during which checkpoints are saved: what a save costs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WARM_UP_STEPS = 3
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainInterferenceOptions(BoundedOptions, SaveRestoreOptions):
-    """Options of `train_interference`, beside those of `save_restore`.
+    """Options of `train_interference`, next to those of `save_restore`.
 
     What these say of loading holds for the load that verifies the save, which is not measured.
 
@@ -33,7 +33,7 @@ class TrainInterferenceOptions(BoundedOptions, SaveRestoreOptions):
         steps_before: Training steps measured before the save; all else is compared with them.
         steps_after: Training steps measured after the save.
         max_steps_during: Most training steps taken while the save runs; a longer save ends without
-            training beside it.
+            training during it.
         matrix_size: Side of the square matrices that each device multiplies in a step: 2 *
             matrix_size^3 operations. The default takes milliseconds on a CPU; an accelerator needs
             thousands.
@@ -49,7 +49,7 @@ class TrainInterferenceOptions(BoundedOptions, SaveRestoreOptions):
 
 @interface.benchmark_options(TrainInterferenceOptions)
 class TrainInterference(interface.BenchmarksGenerator[TrainInterferenceOptions]):
-    """Measures `steps_before`, `save` beside `steps_during`, and `steps_after`.
+    """Measures `steps_before`, `save` during `steps_during`, and `steps_after`.
 
     The time lost to the save, the steps lost and the blocked time stand with `save`; number, median
     and mean of the steps, and their inflation, with the phase. `save_blocking`, `save_background`

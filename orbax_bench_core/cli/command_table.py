@@ -89,8 +89,8 @@ class _Steps(TyperGroup):
 steps = typer.Typer(
     cls=_Steps,
     no_args_is_help=True,
-    help="The steps of a pipeline, one by one: what the Kubeflow components do, for Airflow, "
-    "Argo, cron and CI.\n\nThe last line of standard output is what the step returns, as "
+    help="The steps of a pipeline, one by one.\n\nThey do what the Kubeflow components do, for "
+    "Airflow, Argo, cron and CI. The last line of standard output is what the step returns, as "
     "JSON. The same step again repeats no work.",
 )
 

@@ -211,4 +211,4 @@ def _say_next(target: Path, points: int, repeats: int, question: str) -> None:
     verb = "run" if question == "options" else "ab"
     size = count(points, "point")
     times = f" x {count(repeats, 'repeat')}" if question == "options" else ", in both arms"
-    print(f"{name}: {size}{times}\n\n  {command(verb, name, '-o', 'results')}")
+    print(f"{name}: {size}{times}\nNext: {command(verb, name, '-o', 'results')}")

@@ -137,7 +137,9 @@ def report(
     ] = False,
     details: ShowDetails = False,
 ) -> None:
-    """Make every output of a run from its records again, and show what it found.
+    """Make every output of a run again, and show what it found.
+
+    It reads the records, which stay as they are.
 
     Exit codes: 0 all is written; 1 it cannot be written, or files were left out, because their
     content does not match their path; 2 there is no run.
@@ -320,7 +322,7 @@ def lineage(
         typer.Option(metavar="URL", help="Another address of Vertex AI than that of the location."),
     ] = None,
 ) -> None:
-    """Trace a verdict to what it was made from, and check that none of it has changed.
+    """Trace a verdict to its inputs, and check each for changes.
 
     For a run directory it checks everything recorded, for a file its inputs. Every digest is
     computed again and compared with the recorded one. Only what was read in this call, byte by

@@ -25,7 +25,7 @@ def record(
         str | None, _option("DIR", "Keep DIR/orbax_<host>.prom for a node exporter.")
     ] = None,
 ) -> None:
-    """Run a training job as it is, and record what its checkpoints cost.
+    """Run a training job, and record what its checkpoints cost.
 
     The job needs no change: JAX and Orbax are hooked when it imports them. It keeps its process,
     its exit code and its signals. Processes that it starts, such as data loaders, leave nothing.
@@ -68,11 +68,11 @@ def diagnose(
     details: ShowDetails = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong with the checkpoints of a recorded job, the cause first.
+    """Say what is wrong with the checkpoints of a training job.
 
-    Saves that failed or never committed, stalls, memory that is kept of each save, a slow host,
-    waiting for the previous save, and steps that are slower next to one. Then what saves cost, and
-    how often to save.
+    It looks for saves that failed or never committed, stalls, memory that is kept of each save, a
+    slow host, waiting for the previous save, and steps that are slower next to one. The cause that
+    matters most comes first, then what saves cost, and how often to save.
 
     orbax-bench diagnose recording
 

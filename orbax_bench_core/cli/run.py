@@ -70,8 +70,11 @@ def run(
 
     Exit codes: 0 every repeat passed, 1 some failed, 2 the suite is invalid, 130 interrupted.
     """
+    from orbax_bench_core.errors import UserError
     from orbax_bench_core.experiments import Sweep
 
+    if no_limits and new_limits:
+        raise UserError("--no-limits measures no limits and --new-limits does: give one of them")
     if metrics == "all":  # more than a screen, and asked for
         flags = dataclasses.replace(flags, details=True)
     measure_suite(
@@ -162,7 +165,7 @@ def launch(
         typer.Argument(metavar="[-- FLAGS]", help="Flags of the command, after two dashes."),
     ] = None,
 ) -> None:
-    """Start a run on every host of a place, and follow it to its end.
+    """Start a run on every host of a place, and follow it.
 
     A launcher only starts the same command N times; process 0 runs the suite on all hosts. The same
     line again continues a stopped run.

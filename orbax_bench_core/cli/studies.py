@@ -37,7 +37,7 @@ def async_study(
     *,
     flags: MeasureFlags,
 ) -> None:
-    """Show what saving in the background saves, by the size of the model.
+    """Show what saving in the background saves, by model size.
 
     It pairs the points of a run that differ only in `async_enabled`, and shows for each size how
     long training is blocked, how long the whole save takes, and the share of the blocked time that
@@ -101,7 +101,7 @@ def recovery(
     *,
     flags: MeasureFlags,
 ) -> None:
-    """Kill a training job again and again, and find out how fast it is back.
+    """Kill a training job repeatedly, and show how fast it is back.
 
     Every repeat trains in fresh processes and saves at an interval, is killed with SIGKILL at a
     random step, and continues in new processes from the last committed save. It shows the time to
@@ -168,7 +168,7 @@ def soak(
     *,
     flags: MeasureFlags,
 ) -> None:
-    """Save hundreds of times in one process, and find out what it keeps of each save.
+    """Save hundreds of times in a process, and show what it keeps.
 
     It repeats a suite until one process has made N saves, or has measured for T hours, and reads
     the memory of the process, of its device and of its control group, its file descriptors and its

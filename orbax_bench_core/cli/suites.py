@@ -131,7 +131,7 @@ def _show_all(builtins: Mapping[str, str]) -> None:
 def _show(builtins: Mapping[str, str]) -> None:
     import docstring_parser
     from rich.markup import escape
-    from rich.table import Table
+    from rich.padding import Padding
 
     from orbax_bench_core.sweep import describe_options, load_class
 
@@ -144,15 +144,10 @@ def _show(builtins: Mapping[str, str]) -> None:
             paragraphs = re.split(r"\n\s*\n", about.long_description)
             for paragraph in paragraphs:  # lines end where the terminal does, not the source
                 console.print(" ".join(paragraph.split()), style="dim", markup=False)
-        table = Table("option", "type", "default", "meaning")
-        for option in describe_options(generator):
-            table.add_row(
-                option.name,
-                option.type,
-                json.dumps(option.default, default=repr),
-                escape(option.meaning),
-            )
-        console.print(table)
+        for option in describe_options(generator):  # in a table a long name would be cut
+            default = escape(json.dumps(option.default, default=repr))
+            console.print(f"[bold]{option.name}[/]: {escape(option.type)}, by default {default}")
+            console.print(Padding(escape(option.meaning), (0, 0, 0, 4)))
     console.print("Any option may be given a list in the suite file: the list is swept.")
 
 

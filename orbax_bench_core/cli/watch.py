@@ -60,7 +60,7 @@ def watch(
     ] = "30d",
     notify: Notify = None,
 ) -> None:
-    """Say which suites have not reported in time, for whatever reason.
+    """Say which suites have not reported in time.
 
     A lost machine, a scheduler that starts nothing and a run that hangs send no message. Run this
     by cron on another machine that can read the folder:
@@ -150,7 +150,7 @@ def prune(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
-    """Remove old runs and captures that nobody uses; without --delete only list them.
+    """Remove old runs and captures, or list what would be removed.
 
     A run, or a capture of a registry, is removed if it is older than --keep and not among the
     newest --keep-last of its suite. With a suite's last run go its last notified state and what was

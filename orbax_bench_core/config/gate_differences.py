@@ -41,7 +41,7 @@ def _write_value(name: str, value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     if name in _SHARES:
-        return f"{100 * value:.3g} %"
+        return f"{100 * value:g} %"
     if name == "limit_minutes":
         return f"{value:g} min"
     return f"{value:g} s" if name == "min_effect_s" else str(value)

@@ -14,6 +14,7 @@ _PASSING: Final = (
 )
 """What a file system of a network, or an object store, answers that is not well for a moment."""
 _REMEDIES: Final = {
+    **dict.fromkeys(_UNWRITABLE, "make room, or name a place that can be written"),
     errno.EISDIR: "a folder is in the place of a file; move it away",
     errno.ENOTDIR: "a file is in the place of a folder; move it away, or name another place",
     errno.EACCES: "ask for the right to it, or name another place",
@@ -58,13 +59,15 @@ def refusal_of(error: BaseException) -> Refusal | None:
     if isinstance(error, UserError):
         # Room can be made: the same command may do better then.
         beneath = error.__context__
-        full = isinstance(beneath, OSError) and beneath.errno in _UNWRITABLE
-        return Refusal(error, error.passing or full or may_pass(error))
+        number = beneath.errno if isinstance(beneath, OSError) else None
+        passing = error.passing or number in _UNWRITABLE or may_pass(error)
+        if number in (*_UNWRITABLE, errno.EACCES) and _REMEDIES[number] not in str(error):
+            error = UserError(f"{error}; {_REMEDIES[number]}")
+        return Refusal(error, passing)
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.errno in _UNWRITABLE:
-        advice = "make room, or name a place that can be written"
-        return Refusal(UserError(f"cannot write: {error}; {advice}"), True)
+        return Refusal(UserError(f"cannot write: {error}; {remedy_of(error)}"), True)
     place = type(error).__name__ if error.filename is None else str(error.filename)
     said = f"{place}: {error.strerror or error}"
     return Refusal(UserError("; ".join(filter(None, [said, remedy_of(error)]))), may_pass(error))

@@ -85,15 +85,19 @@ class Sweep(Experiment):
             self.verdicts = compare_stored(self.compare, str(run.root))
             page = str(publish_verdicts(run, self.verdicts))
             document = verdicts_document(self.verdicts, str(run.root))
+        outcome = summary.outcome
         if self.capture is not None:
             from orbax_bench_core.baselines import capture_into
 
-            folder, left_out = capture_into(run, self.capture)
-            self.show(f"Baseline: {folder}")
+            try:
+                folder, left_out = capture_into(run, self.capture)
+                self.show(f"Baseline: {folder}")
+            except UserError as failure:  # no reason to keep back what was measured
+                outcome, left_out = outcome.lacking(failure), {"the run": str(failure)}
             for name, reason in left_out.items():
                 self.show(f"not captured: {name}: {reason}")
         return Conclusion(
-            outcome=summary.outcome,
+            outcome=outcome,
             verdicts=self.verdicts,
             lines=_lines(summary),
             document=document,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orbax_bench_core import plan
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.inventory import Inventory, StoredCheckpoint, read_checkpoint, take_inventory
-from orbax_bench_core.pages import num_bytes, seconds
+from orbax_bench_core.pages import digits, num_bytes, percent, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,8 +302,8 @@ def _on_compression(stored: StoredCheckpoint) -> Iterator[str]:
     kept = sum(array.stored_bytes for array in whole)
     if values and kept / values > _NO_GAIN:
         yield (
-            f"compression leaves {kept / values:.1%} of the bytes: it costs time for nothing; save "
-            "with use_compression: false"
+            f"compression leaves {percent(kept / values, 1)} of the bytes: it costs time for "
+            "nothing; save with use_compression: false"
         )
 
 
@@ -312,15 +312,16 @@ def _on_reads(stored: StoredCheckpoint, found: HostReads, limit: int | None) -> 
     yield from reading.failures(limit)
     if reading.most_ratio > _MANY:
         yield (
-            f"hosts read up to {reading.most_ratio:.3g} times what they need onto {mesh.label}: "
-            "save smaller chunks (chunk_byte_size), or load onto the mesh it was saved from"
+            f"hosts read up to {digits(reading.most_ratio)} times what they need onto "
+            f"{mesh.label}: save smaller chunks (chunk_byte_size), or load onto the mesh it "
+            "was saved from"
         )
     values = sum(array.num_bytes for array in stored.arrays)
     repeated = math.fsum(reading.need.tolist()) / values if values else 0.0
     if mesh.num_hosts > 1 and repeated > _MANY:
         yield (
-            f"hosts together read {repeated:.3g} copies of it: use_load_and_broadcast reads one, "
-            "where replicas are along one axis of the mesh"
+            f"hosts together read {digits(repeated)} copies of it: use_load_and_broadcast reads "
+            "one, where replicas are along one axis of the mesh"
         )
 
 

@@ -30,8 +30,8 @@ class BenchmarkOptions:
             use_ocdbt: Sweepable[bool] = True
 
     Attributes:
-        enable_trace: Whether to capture a profiler trace of each measured operation, in a warm-up
-            more: what is measured is never traced, which would make it slower.
+        enable_trace: Whether to capture a profiler trace of each operation, in an additional
+            warm-up: what is measured is never traced, which would make it slower.
         trace_every_repeat: Whether a traced warm-up comes before every repeat rather than once.
     """
 

@@ -75,8 +75,9 @@ class Inventory(pydantic.BaseModel):
         if share < WARN_SHARE:
             return None
         return (
-            f"{self.small_data_files} of {self.data.files} data files ({share:.0%}) are smaller "
-            f"than 1 MiB: use OCDBT or larger chunks, so that storage sees fewer, larger requests"
+            f"{self.small_data_files} of {self.data.files} data files ({100 * share:.0f} %) are "
+            f"smaller than 1 MiB: use OCDBT or larger chunks, so that storage sees fewer, "
+            "larger requests"
         )
 
 

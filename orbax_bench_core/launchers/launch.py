@@ -149,7 +149,7 @@ def place_variables(head: str, host: int, hosts: int) -> dict[str, str]:
 
 
 def say(line: str) -> None:
-    """Tells how a launch goes, beside what its hosts print."""
+    """Tells how a launch goes, next to what its hosts print."""
     print(line, file=sys.stderr, flush=True)
 
 

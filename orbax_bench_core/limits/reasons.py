@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orbax_bench_core.pages import percent
 from orbax_bench_core.reasons import Words
 
 _SHARES: Final = {"memory": "an eighth", "disk": "half"}
@@ -22,9 +23,9 @@ SENTENCES: Final[Words] = {
     "no_local_files": "not applicable: an object store has no local files",
     "no_page_cache": "not applicable: an object store has no page cache",
     "cpu_devices": "not applicable: on CPU devices it is a memory copy",
-    "stays_resident": (
-        "not cold: {share:.0%} of the pages stay in memory when dropped, as where a file system "
-        "lies in memory"
+    "stays_resident": lambda share: (
+        f"not cold: {percent(share)} of the pages stay in memory when dropped, as where a file "
+        "system lies in memory"
     ),
     "probe_failed": "{said}",
     "little_room": lambda asked, place, free: (

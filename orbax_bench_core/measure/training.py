@@ -27,7 +27,7 @@ STEP_MEDIAN = _cost(
 STEP_MEAN = _cost(
     name="7_overhead/train_step_mean_s",
     unit="s",
-    description="Mean time of these training steps: beside the median it shows single long stalls",
+    description="Mean time of these training steps, in which single long stalls show",
 )
 INFLATION = _cost(
     name="7_overhead/train_step_inflation",

@@ -32,6 +32,7 @@ from orbax_bench_core.pages.numbers import digits as digits
 from orbax_bench_core.pages.numbers import num_bytes as num_bytes
 from orbax_bench_core.pages.numbers import percent as percent
 from orbax_bench_core.pages.numbers import seconds as seconds
+from orbax_bench_core.pages.numbers import share as share
 from orbax_bench_core.pages.numbers import table_cell as table_cell
 from orbax_bench_core.pages.numbers import wait as wait
 from orbax_bench_core.pages.terminal import print_document as print_document

@@ -5,7 +5,7 @@ import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 Ticks: TypeAlias = tuple[tuple[float, str], ...]
 """Ticks of an axis: place in percent of its length from its low end, and label."""
@@ -29,9 +29,14 @@ def wait(minutes: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def percent(ratio: float | None) -> str:
-    """Returns a ratio in percent; a dash when there is none."""
-    return "–" if ratio is None else f"{ratio * 100:.0f} %"
+def percent(ratio: float | None, decimals: int = 0) -> str:
+    """Returns a ratio in percent, such as `40 %`; a dash when there is none."""
+    return "–" if ratio is None else f"{ratio * 100:.{decimals}f} %"
+
+
+def share(ratio: float, figures: int = 3, sign: Literal["", "+"] = "") -> str:
+    """Returns a ratio in percent with the digits that it has, such as `0.5 %`, or `+0.5 %`."""
+    return f"{digits(100 * ratio, figures, sign)} %"
 
 
 def change(ratio: float, low: float | None = None, high: float | None = None) -> str:
@@ -83,10 +88,11 @@ def table_cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def digits(value: float) -> str:
+def digits(value: float, figures: int = 3, sign: Literal["", "+"] = "") -> str:
     """Returns a number to three digits, without an exponent."""
     # From 999.5 on, `.3g` would write an exponent.
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
+    large = abs(value) >= 10**figures - 0.5
+    return f"{value:{sign}.0f}" if large else f"{value:{sign}.{figures}g}"
 
 
 _FEW: Final = 4

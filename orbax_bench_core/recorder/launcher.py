@@ -55,7 +55,10 @@ def launch(directory: str, command: Sequence[str], openmetrics: str | None = Non
             command[0], list(command), environment(directory, openmetrics, os.environ)
         )
     except OSError as error:
-        raise CannotLaunch(f"{command[0]!r} cannot be started: {error.strerror}") from None
+        raise CannotLaunch(
+            f"{command[0]!r} cannot be started: {error.strerror}; give the command as a shell "
+            "takes it, such as python train.py"
+        ) from None
 
 
 def _isolating(command: Sequence[str]) -> str:

@@ -64,12 +64,13 @@ class Summary:
     def __str__(self) -> str:
         """Returns a line for people."""
         share = self.blocked_s / self.seconds if self.seconds else 0.0
-        half = f", half within {statistics.median(self.blocked):.3g} s" if self.blocked else ""
-        each = f" of {statistics.median(self.step_s):.3g} s" if self.step_s else ""
+        half = f", half within {_seconds(statistics.median(self.blocked))}" if self.blocked else ""
+        each = f" of {_seconds(statistics.median(self.step_s))}" if self.step_s else ""
         return (
             f"{self.committed + self.failed} saves ({self.failed} failed) blocked "
-            f"{self.blocked_s:.3g} s, {share:.1%} of the time{half}, {self.waited_s:.3g} s of it "
-            f"for the save before; {self.loads} loads took {self.load_s:.3g} s; "
+            f"{_seconds(self.blocked_s)}, {100 * share:.1f} % of the time{half}, "
+            f"{_seconds(self.waited_s)} of it for the save before; {self.loads} loads took "
+            f"{_seconds(self.load_s)}; "
             f"{self.steps} steps{each}"
         )
 
@@ -92,3 +93,8 @@ class Summary:
         with open(new, "w", encoding="utf-8") as opened:
             opened.write(f"{text}# EOF\n")
         os.replace(new, file)
+
+
+def _seconds(value: float) -> str:
+    """Returns seconds to three digits, without an exponent: a long job blocks for thousands."""
+    return f"{value:.3g} s" if value < 999.5 else f"{value:.0f} s"

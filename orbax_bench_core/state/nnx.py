@@ -80,7 +80,7 @@ def load_object(path: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise StateError(
-            f"cannot import {path!r}: {error}; install its package, or put the module beside the "
+            f"cannot import {path!r}: {error}; install its package, or put the module next to the "
             "suite file"
         ) from error
     if not callable(found):

@@ -238,7 +238,9 @@ def resume(
     settings: SettingsFile = None,
     changes: Changes = None,
 ) -> None:
-    """Resume a schedule at its next time; missed runs are not made up for.
+    """Resume a schedule at its next time.
+
+    Missed runs are not made up for.
 
     Exit codes: 0 it was resumed, 1 the service refused it, 2 there is none of that name.
     """
@@ -253,7 +255,7 @@ def report(
     settings: SettingsFile = None,
     changes: Changes = None,
 ) -> None:
-    """Say how a run on Kubeflow or Vertex AI ended, and fetch its report.
+    """Say how a run of a service ended, and fetch its report.
 
     Both come from the exit task of the run, so that this machine need not read the run directory.
 

@@ -26,10 +26,13 @@ def test_json_is_what_the_file_has(orbax_bench, make_sizes):
     assert printed == json.loads((run.root / "async_study.json").read_text())
 
 
-def test_the_command_that_it_ends_with_runs(orbax_bench, make_sizes):
-    found = orbax_bench("async-study", make_sizes().root)
+@pytest.mark.parametrize(
+    ("factor", "save"), [(1, "20.1s"), (100, "2010s"), (1e-5, "0.000201s"), (1e-7, "0.0001s")]
+)
+def test_the_command_that_it_ends_with_runs(orbax_bench, make_sizes, factor, save):
+    found = orbax_bench("async-study", make_sizes(factors=[factor] * 6).root)
     words = next_command(found.out)
-    assert words[1:3] == ["--save-sync", "20.1s"]
+    assert words[1:3] == ["--save-sync", save]
     assert orbax_bench(*words).code == 0
 
 

@@ -49,6 +49,15 @@ def test_a_log_has_the_time_of_day_and_quiet_leaves_all_of_it_out(run, tmp_path)
     assert f"\nPage: {tmp_path / 'out'}/report.html\n" in quiet.out
 
 
+def test_a_baseline_that_cannot_be_written_keeps_back_no_answer(run, tmp_path):
+    (tmp_path / "file").touch()
+    done = run({"save_s": [0.02, 0.03]}, "--baseline-capture-path", tmp_path / "file" / "registry")
+    assert done.code == 1
+    assert "not captured: the run: cannot write the baseline: [Errno 20]" in done.out
+    assert "? UNDECIDED: save_s=0.02 took" in done.out
+    assert f"\nPage: {tmp_path / 'out'}/report.html\n" in done.out
+
+
 def test_what_all_points_lack_is_said_once_and_ends_the_run(run, tmp_path):
     done = run({"act": "need", "save_s": [0.02, 0.03, 0.04, 0.05]}, repeats=5)
     assert done.code == 1

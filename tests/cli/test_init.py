@@ -18,6 +18,7 @@ from orbax_bench_core.cli import machine
 from orbax_bench_core.config import load_suite
 from orbax_bench_core.plan import StorageOptions
 from orbax_bench_core.sweep import expand
+from tests.support.shown import next_command
 
 NAME = "orbax-bench.schema.json"
 CPU = {"platform": "cpu", "count": 1, "kind": "cpu"}
@@ -69,7 +70,7 @@ def test_a_preset_is_scaled_for_a_first_run(init, preset):
     done = init("--preset", preset)
     assert (done.code, done.err) == (0, "")
     assert "suite.yaml: 4 points x 5 repeats" in done.out
-    assert "orbax-bench run suite.yaml -o results" in done.out
+    assert next_command(done.out) == ["run", "suite.yaml", "-o", "results"]
     loaded = check()
     points = expand(loaded).points
     assert len(points) == 4
@@ -79,7 +80,7 @@ def test_a_preset_is_scaled_for_a_first_run(init, preset):
 
 def test_a_comparison_has_arms_and_names_its_command(init):
     done = init("--synthetic", "--for", "compare")
-    assert "suite.yaml: 1 point, in both arms\n\n  orbax-bench ab suite.yaml" in done.out
+    assert "suite.yaml: 1 point, in both arms\nNext: orbax-bench ab suite.yaml" in done.out
     assert str(check().suite.arms.candidate) == "use_compression=false"
     assert {"margin", "tolerance"} <= yaml.safe_load(Path("suite.yaml").read_text())["gate"].keys()
 
@@ -87,7 +88,7 @@ def test_a_comparison_has_arms_and_names_its_command(init):
 def test_the_command_that_is_named_runs_from_a_folder_with_a_space(init, tmp_path):
     (tmp_path / "my suites").mkdir()
     done = init("--synthetic", "-o", "my suites/suite.yaml")
-    assert "\n  orbax-bench run 'my suites/suite.yaml' -o results" in done.out
+    assert "\nNext: orbax-bench run 'my suites/suite.yaml' -o results" in done.out
 
 
 def test_the_first_point_is_the_defaults_of_orbax_and_says_so(init):

@@ -43,6 +43,13 @@ def test_versions_are_those_that_a_result_depends_on(orbax_bench):
         assert f"{name} {importlib.metadata.version(name)}" in outcome.out
 
 
+@pytest.mark.parametrize("group", [(), ("baseline",), ("pipeline",)])
+def test_help_says_what_each_command_does_in_whole_sentences(orbax_bench, monkeypatch, group):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = orbax_bench(*group, "--help").out.splitlines()
+    assert [line for line in lines[1:] if line.endswith("...")] == []
+
+
 @pytest.mark.slow
 def test_a_shell_completes_commands(tmp_path):
     environment = {
@@ -233,10 +240,16 @@ def test_a_bucket_without_its_client_names_the_extra(orbax_bench, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(errno.ENOSPC, 1), (errno.EROFS, 1), (errno.EIO, 1), (errno.EACCES, 2)]
+    ("number", "code", "advice"),
+    [
+        (errno.ENOSPC, 1, "; make room, or name a place that can be written"),
+        (errno.EROFS, 1, "; make room, or name a place that can be written"),
+        (errno.EIO, 1, ""),
+        (errno.EACCES, 2, "; ask for the right to it, or name another place"),
+    ],
 )
-def test_a_disk_that_is_full_or_not_well_can_be_tried_again_whoever_found_out(
-    run_main, monkeypatch, number, code
+def test_a_disk_that_is_full_or_not_well_can_be_tried_again_and_what_helps_is_said(
+    run_main, monkeypatch, number, code, advice
 ):
     monkeypatch.setattr(sys, "argv", ["orbax-bench"])
 
@@ -248,4 +261,5 @@ def test_a_disk_that_is_full_or_not_well_can_be_tried_again_whoever_found_out(
 
     outcome = run_main(lambda: run_command_line(command))
     assert (outcome.code, outcome.out) == (code, "")
-    assert outcome.err.startswith("error: cannot write the baseline: [Errno ")
+    said = f"error: cannot write the baseline: [Errno {number}] {os.strerror(number)}{advice}\n"
+    assert outcome.err == said

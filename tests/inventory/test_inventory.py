@@ -134,7 +134,7 @@ def test_many_small_data_files_of_a_large_checkpoint_warn(inventory_of):
     chunks = {f"a/0.{index}": MIB // 2 for index in range(128)}
     warning = inventory_of({"a/.zarray": 100, **chunks}).warning
     assert warning is not None
-    assert warning.startswith("128 of 128 data files (100%) are smaller than 1 MiB: use OCDBT")
+    assert warning.startswith("128 of 128 data files (100 %) are smaller than 1 MiB: use OCDBT")
 
 
 def test_a_file_that_vanishes_meanwhile_does_not_count(inventory_of, tmp_path):

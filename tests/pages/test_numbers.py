@@ -1,8 +1,14 @@
 """Numbers as text and on scales."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from orbax_bench_core.pages import Scale, num_bytes, seconds
+from orbax_bench_core.pages import Scale, num_bytes, seconds, share
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ("orbax_bench_core", "components", "pipelines", "airflow_pipelines", "website")
 
 
 @pytest.mark.parametrize(
@@ -42,6 +48,35 @@ def test_a_duration_has_a_unit_that_suits_it(value, written):
 )
 def test_a_size_is_written_in_binary_units(value, written):
     assert num_bytes(value) == written
+
+
+@pytest.mark.parametrize(
+    ("ratio", "figures", "sign", "written"),
+    [
+        (0.005, 3, "", "0.5 %"),
+        (0.1234, 2, "", "12 %"),
+        (0.0456, 3, "+", "+4.56 %"),
+        (0.996, 2, "", "100 %"),
+        (12, 3, "", "1200 %"),
+        (12, 3, "+", "+1200 %"),
+        (-0.2, 3, "+", "-20 %"),
+    ],
+)
+def test_a_share_has_its_digits_and_no_exponent(ratio, figures, sign, written):
+    assert share(ratio, figures, sign) == written
+
+
+def test_percent_is_written_with_a_space_in_every_text():
+    """In code by what `:.0%` would write without one, in pages by the text itself."""
+    texts = [path for folder in SHIPPED for path in (ROOT / folder).rglob("*.py")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs/schema").glob("*")]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for paths, pattern in ((texts, r"\{[^{}]*:[^{}]*%\}"), (pages, r"\d%(?!\w)"))
+        for path in paths
+        for match in re.finditer(pattern, path.read_text())
+    ]
+    assert found == []
 
 
 def test_an_outlier_does_not_stretch_a_scale():

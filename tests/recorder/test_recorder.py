@@ -243,7 +243,8 @@ def test_a_stall_is_far_beyond_what_is_usual():
 
 def test_the_summary_is_a_file_of_metrics(tmp_path):
     summary = Summary(seconds=100.0, committed=3, failed=1, blocked_s=2.0, last_commit=1e9)
-    assert str(summary).startswith("4 saves (1 failed) blocked 2 s, 2.0% of the time")
+    assert str(summary).startswith("4 saves (1 failed) blocked 2 s, 2.0 % of the time")
+    assert "blocked 1235 s, 1.2 %" in str(Summary(seconds=1e5, blocked_s=1234.6))
     summary.write(str(tmp_path / "orbax_0.prom"))
     (file,) = tmp_path.iterdir()
     lines = file.read_text().splitlines()

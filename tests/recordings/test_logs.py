@@ -17,6 +17,7 @@ from orbax_bench_core.analysis.recording import diagnosis_document, read_recordi
 from orbax_bench_core.errors import UserError
 from orbax_bench_core.recordings import diagnose, read_job
 from tests.support.processes import free_address, plain_environment, run_cli
+from tests.support.shown import next_command
 
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "tests" / "recorder" / "jobs"
@@ -130,7 +131,9 @@ def test_stalls_and_starts_of_a_log_of_goodput_are_told():
     assert "what goes on in the background" in found["unsaid"]
     shown = run_cli("diagnose", ROOT / "examples" / "job_log.jsonl").stdout
     assert "2; the log does not say whether they were committed" in shown
-    assert "goodput --from-log" in shown
+    words = next_command(shown)
+    assert words[:2] == ["goodput", "--from-log"]
+    assert run_cli(*words).returncode == 0
 
 
 def log_of_two_starts():

@@ -69,12 +69,15 @@ def study_document(study: model.AsyncStudy) -> pages.Document:
 
 def _following(size: model.Size) -> pages.Code:
     blocks, total = size.background.blocked.median, size.background.total.median
+    times = {"sync": size.blocking.total.median, "blocking": blocks, "background": total - blocks}
     saves = (
-        *("--save-sync", f"{size.blocking.total.median:.3g}s", "--save-blocking", f"{blocks:.3g}s"),
-        *("--save-background", f"{max(total - blocks, 0):.3g}s", "--slowdown", "0.1"),
+        word
+        for name, seconds in times.items()  # at least 0.1 ms: a duration has no exponent
+        for word in (f"--save-{name}", f"{pages.digits(max(seconds, 1e-4))}s")
     )
+    job = ("--slowdown", "0.1", "--mtbf", "4h", "--recovery", "5min")
     return pages.Code(
-        command("goodput", *saves, "--mtbf", "4h", "--recovery", "5min"),
+        command("goodput", *saves, *job),
         "How often to save with these times; put in how often your job fails, and the rest.",
     )
 
@@ -165,8 +168,8 @@ def count(value: float) -> str:
 def percent(ratio: float) -> str:
     """Returns a share in percent, finer where it is near to all."""
     if not 0.9 < ratio < 1:
-        return f"{100 * ratio:.0f} %"
-    return f"{100 * ratio:.{3 if ratio < 0.995 else 4}g} %"
+        return pages.percent(ratio)
+    return pages.share(ratio, 3 if ratio < 0.995 else 4)
 
 
 def share(saved: model.Ratio) -> str:

@@ -116,7 +116,7 @@ def to_decide(found: model.Confidence) -> str:
         return f"about {found.missing:,} more rounds would decide"
     if found.within is None:
         return "to decide takes far more rounds than it is worth"
-    return f"no other is over {share(found.within)} better, at a risk of 5 %"
+    return f"no other is over {pages.share(found.within)} better, at a risk of 5 %"
 
 
 def why_left_out(left: model.LeftOut) -> str:
@@ -134,7 +134,7 @@ def goal_words(ranking: model.Ranking) -> str:
     if len(weights) == 1:
         name = next(iter(weights))
         return f"{cache}{SPOKEN.get(name, pages.code(name))}"
-    parts = (f"{share(weight)} {name}" for name, weight in weights.items())
+    parts = (f"{pages.share(weight)} {name}" for name, weight in weights.items())
     return f"the weighted geometric mean ({', '.join(parts)})"
 
 
@@ -157,8 +157,3 @@ def settings_of(point: model.PointInfo, goal: model.Goal | None = None) -> str:
 def option_text(name: str, setting: Any) -> str:
     """Returns an option with its value, as a suite has them: `use_ocdbt=true`."""
     return f"{name}={setting_text(setting)}"
-
-
-def share(ratio: float) -> str:
-    """Returns a ratio in percent, to three digits."""
-    return f"{100 * ratio:.3g} %"

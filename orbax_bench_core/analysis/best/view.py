@@ -16,7 +16,6 @@ from orbax_bench_core.analysis.best.headline import (
     headline,
     option_text,
     settings_of,
-    share,
     to_decide,
     value,
     why_left_out,
@@ -83,7 +82,7 @@ def best_document(best: model.Best, place: str, *, code: bool = False) -> pages.
         summary = (*[_bars(case, best.goal) for case in cases[:1]], _cases(best))
     parts = [(case, tuple(_details(case))) for case in cases[:_MOST_CASES]]
     details = parts[0][1] if len(parts) == 1 else tuple(pages.Details(c.name, d) for c, d in parts)
-    said = f"Run {best.run_id}. Level of ties and intervals: {share(best.level)}."
+    said = f"Run {best.run_id}. Level of ties and intervals: {pages.share(best.level)}."
     return pages.Document(
         about=about,
         headline=headline(best),
@@ -141,10 +140,11 @@ def _summary(case: model.Case, best: model.Best) -> tuple[pages.Element, ...]:
     lines = 1 if _apart(_acting(case, best.goal)) else wrapped
     first = _ranking(case, case.ranking, max(1, room // lines), brief=True)
     more = len(case.ranking.places) - len(first.rows)
+    others = f"{pages.count(more, 'more setting')}: see the details." if more > 0 else ""
     return (
         _bars(case, best.goal),
         first,
-        pages.Text(f"{more} more settings: see the details." if more > 0 else "", "dim"),
+        pages.Text(others, "dim"),
         pages.Text(doubts, "bad"),
         *([pages.Code(short, f"In {found.defaults_from}:")] if found and short else []),
     )
@@ -341,10 +341,10 @@ def _reasons(case: model.Case) -> Iterator[str]:
     if sure.risk is None:
         yield f"how surely it is near the best is unknown, from {over}: that takes {FEWEST}"
         return
-    noise = "" if sure.noise is None else f", at a noise of {share(sure.noise)}"
-    yield f"risk that another is over 5 % better: {share(sure.risk)}, from {over}{noise}"
+    noise = "" if sure.noise is None else f", at a noise of {pages.share(sure.noise)}"
+    yield f"risk that another is over 5 % better: {pages.share(sure.risk)}, from {over}{noise}"
     if sure.within is not None:
-        yield f"no other is over {share(sure.within)} better, at a risk of 5 %"
+        yield f"no other is over {pages.share(sure.within)} better, at a risk of 5 %"
     if sure.missing and sure.missing_s is not None:
         took = pages.wait(sure.missing_s / 60)
         yield f"about {sure.missing:,} more rounds would decide, which take {took}"

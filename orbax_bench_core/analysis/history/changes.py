@@ -85,7 +85,7 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
     """Returns the flags that were raised, one night after the other, in order.
 
     Without a change the values must be stationary, such as log ratios to a reference that was
-    measured at the same time; they may depend on each other for some nights. Raw seconds wander
+    measured at the same time; they may depend on each other for some nights. Raw seconds vary
     from day to day for longer, and would be flagged too often.
     """
     import numpy as np

@@ -14,8 +14,8 @@ from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.gate import NIGHTS, NightCount
 
 _RAW: Final = (
-    "Raw seconds wander from day to day without any change of the code, so no changes are looked "
-    "for. Run with a pinned reference arm (`orbax-bench ab`) for a series that holds still."
+    "Raw seconds differ from day to day with the same code, so no changes are looked for. Run with "
+    "a pinned reference arm (`orbax-bench ab`) for a series that stays stable."
 )
 """Reason why a series of seconds has no flags."""
 _MOST_REMARKS: Final = 3
@@ -33,7 +33,7 @@ def history_document(history: History, *, every: bool = False) -> pages.Document
     With `every`, operations that decide no verdict are shown, too.
     """
     series = words.shown(history, every=every)
-    significance = f"{100 * history.significance:.3g} %"
+    significance = pages.share(history.significance)
     reading = words.READING.format(significance=significance, nights=NIGHTS)
     notes = _notes(history, series)
     return pages.Document(
@@ -171,7 +171,7 @@ def _overview(series: Sequence[PastSeries]) -> pages.Table:
                     heading(each.operation),
                     str(len(each.runs)),
                     words.level(each, each.runs[-1].value),
-                    pages.Cell(f"{100 * last.effect:+.3g} %", role) if last else "–",
+                    pages.Cell(pages.share(last.effect, sign="+"), role) if last else "–",
                     _date(each, last) if last else "–",
                     words.sparkline(each),
                 ),
@@ -293,7 +293,7 @@ def _chart(series: PastSeries) -> pages.Chart:
     days = ["" if at % stride else words.day(run.began_at) for at, run in enumerate(runs)]
     steps = (f", {words.effect(change)} on {_date(series, change)}" for change in series.changes)
     first, last = (words.level(series, run.value) for run in (runs[0], runs[-1]))
-    write = (lambda value: f"{value:.3g}x") if ratio else pages.seconds
+    write = (lambda value: f"{pages.digits(value)}x") if ratio else pages.seconds
     return pages.Chart(
         f"{heading(series.operation)} of {pages.code(series.point)}, run by run",
         f"{len(runs)} runs, from {first} to {last}{''.join(steps)}",

@@ -12,22 +12,22 @@ from typing import Final
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
 from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.config import EnvironmentConfig
-from orbax_bench_core.pages import percent, seconds
+from orbax_bench_core.pages import percent, seconds, share
 from orbax_bench_core.provenance import UNKNOWN
 
 READING: Final = """\
 The ratio is the time of the candidate over that of the reference arm in the same run: above 1 is \
-slower. Whatever slows the machine slows both arms, so the ratio holds still while seconds wander.
+slower. Whatever slows the machine slows both arms, so the ratio stays stable while seconds vary.
 A flag is a question: has the ratio moved here, and stayed? It is raised after the run named under \
 "flagged", and is not withdrawn; what comes after the change is a series of its own. The answer is \
 a paired comparison of the releases on both sides, and only its REGRESSION is an alarm. Where both \
-sides can be installed again, the command for it stands beside the flag.
+sides can be installed again, the command for it stands next to the flag.
 Failures and stalls are added up over the runs, for one run cannot show that one save in twenty \
 fails. Where nothing differs, a series is named for them once in {nights:,} runs at most.
 When nothing has changed, a flag is raised within 60 runs in {significance} of series whose flags \
 can be asked about, and in {significance} of cases anywhere among all the others together. Where \
 successive nights depend on each other that is more, but about one a year and series at most.
-The versions and commits beside a flag are what differs between the last run before it and the \
+The versions and commits next to a flag are what differs between the last run before it and the \
 first run after it, or, where those ran the same, between the nearest that did not."""
 """Reading aid of a history, one line each."""
 
@@ -124,7 +124,7 @@ def revisions(series: PastSeries) -> str:
 def effect(change: Change) -> str:
     """Returns by how much a series has changed, such as `+20 % (slower)`."""
     word = "slower" if change.effect > 0 else "faster"
-    return f"{100 * change.effect:+.3g} % ({word})"
+    return f"{share(change.effect, sign='+')} ({word})"
 
 
 def asking(change: Change) -> str:

@@ -8,7 +8,7 @@ from orbax_bench_core import sweep
 from orbax_bench_core.analysis.noise.passport import Passport
 from orbax_bench_core.config import ARMS, GateConfig
 from orbax_bench_core.measure import OF_CPU
-from orbax_bench_core.pages import wait
+from orbax_bench_core.pages import percent, share, wait
 from orbax_bench_core.provenance import host_provenance, storage_provenance
 
 _BLOCK_OF_LIVES_S: Final = (10.0, 30.0)
@@ -133,8 +133,8 @@ def forecast(
     return (
         f"A verdict will probably take {hardest.operations:.0f} operations per arm and point, "
         f"{wait(_minutes(known, points))} in all; {hardest.operation} has a noise of "
-        f"{100 * hardest.sigma:.2g} %, so slow-downs from {100 * hardest.detectable:.2g} % on are "
-        f"found, and {100 * hardest.chance:.0f} % of such comparisons end in a verdict."
+        f"{share(hardest.sigma, 2)}, so slow-downs from {share(hardest.detectable, 2)} on are "
+        f"found, and {percent(hardest.chance)} of such comparisons end in a verdict."
     )
 
 

@@ -61,18 +61,13 @@ def calibration_document(
 
 def _headline(found: Calibration) -> pages.Callout:
     """Returns the rate of false alarms; of several levels that which is exceeded, or the first."""
-    from orbax_bench_core.gate import reject_rate
-
     noise = ""
     if sigmas := [each.sigma for each in found.passport.noise]:
-        low, high = _percent(min(sigmas)), _percent(max(sigmas))
+        low, high = pages.share(min(sigmas), 2), pages.share(max(sigmas), 2)
         noise = f"; operations vary by {low if low == high else f'{low} to {high}'}"
     if not found.tests:
         return pages.Callout("", f"{_NO_TESTS}{noise}.")
-    rates = [
-        reject_rate(len(tests), sum(test.word == "REGRESSION" for test in tests), bound)
-        for bound, tests in sorted(_by_bound(found.tests).items())
-    ]
+    rates = _rates(found.tests)
     worst = next((rate for rate in rates if rate.calibrated is False), rates[0])
     if worst.calibrated is False:
         return pages.Callout("TOO MANY FALSE ALARMS", f"{_told(worst)}{noise}", "bad")
@@ -87,39 +82,39 @@ def _told(rate: RejectRate) -> str:
         else "that is too many: the runs have something that the gate does not allow for"
     )
     return (
-        f"{rate.rejected} of {rate.tests} A/A tests ({rate.rate:.1%}) said REGRESSION where "
-        f"{rate.alpha:.1%} may: {judged} (p = {rate.p_value:.2g})"
+        f"{rate.rejected} of {rate.tests} A/A tests ({pages.percent(rate.rate, 1)}) said "
+        f"REGRESSION where {pages.percent(rate.alpha, 1)} may: {judged} (p = {rate.p_value:.2g})"
     )
 
 
-def _by_bound(tests: Sequence[AaTest]) -> dict[float, list[AaTest]]:
-    found: dict[float, list[AaTest]] = collections.defaultdict(list)
-    for test in tests:
-        found[test.bound].append(test)
-    return found
+def _rates(tests: Sequence[AaTest]) -> list[RejectRate]:
+    """Returns how often REGRESSION was said at each bound on that, the lowest bound first."""
+    from orbax_bench_core.gate import reject_rate
+
+    same = collections.Counter(test.bound for test in tests)
+    said = collections.Counter(test.bound for test in tests if test.word == "REGRESSION")
+    return [reject_rate(same[bound], said[bound], bound) for bound in sorted(same)]
 
 
 def _aa_lines(tests: Sequence[AaTest]) -> Iterator[str]:
     """Yields how often identical arms were told apart, and which, a line each."""
-    from orbax_bench_core.gate import reject_rate
-
     if not tests:
         return
-    for bound, same in sorted(_by_bound(tests).items()):
-        rejected = [test for test in same if test.word == "REGRESSION"]
-        rate = reject_rate(len(same), len(rejected), bound)
+    for rate in _rates(tests):
         yield f"{_told(rate)}."
         if rate.low is not None and rate.high is not None:
-            yield f"95 % interval of the rate: {rate.low:.1%} to {rate.high:.1%}."
-        for test in rejected:
+            low, high = pages.percent(rate.low, 1), pages.percent(rate.high, 1)
+            yield f"95 % interval of the rate: {low} to {high}."
+    for test in tests:
+        if test.word == "REGRESSION":
             yield f"REGRESSION in run {test.run_id}, {test.point}: {test.place}"
     known = [test for test in tests if test.p_value is not None]
     apart = [test for test in known if test.differs]
     if known:
         yield (
             f"At no tolerance {len(apart)} of {len(known)} tell the same arms apart, where "
-            f"{known[0].alpha:.1%} may: the gate's tolerance hides an offset of some percent, this "
-            "does not."
+            f"{pages.percent(known[0].alpha, 1)} may: the gate's tolerance hides an offset of some "
+            "percent, this does not."
         )
     for test in apart:
         chance = f"p = {test.p_value:.2g}"
@@ -149,9 +144,9 @@ def _component(noise: Noise, found: Component, what: Literal["tau", "interaction
     }
     chance = "" if found.low else "; chance explains it"
     return (
-        f"{noise.operation}, {about[what]}: {_percent(found.estimate)} ({_percent(found.low)} to "
-        f"{_percent(found.high)}), {found.workers} workers with {found.rounds} operations each"
-        f"{chance}"
+        f"{noise.operation}, {about[what]}: {pages.share(found.estimate, 2)} "
+        f"({pages.share(found.low, 2)} to {pages.share(found.high, 2)}), {found.workers} workers "
+        f"with {found.rounds} operations each{chance}"
     )
 
 
@@ -161,7 +156,7 @@ def _bounds(passport: Passport) -> str:
     if not known:
         return ""
     tau, worst = max(known, key=lambda pair: pair[0].high)
-    said = f"Process noise is at most {_percent(tau.high)} ({worst.operation})"
+    said = f"Process noise is at most {pages.share(tau.high, 2)} ({worst.operation})"
     if tau.high <= ENOUGH:
         return f"{said}: one process per arm may stay for a comparison."
     needed = _workers_needed(worst.sigma, tau.rounds)
@@ -172,7 +167,7 @@ def _bounds(passport: Passport) -> str:
     )
     return (
         f"{said}: arms in two processes need lives of several workers each, which they have by "
-        f"default. One process per arm may stay from {_percent(ENOUGH)} down; {more}."
+        f"default. One process per arm may stay from {pages.share(ENOUGH, 2)} down; {more}."
     )
 
 
@@ -185,13 +180,8 @@ def _workers_needed(sigma: float, rounds: int) -> int | None:
     return _LIVES * waves[place] if place < len(waves) else None
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
-
-
 def _passport_table(passport: Passport) -> pages.Table:
     """Returns how noisy operations are, and what that lets a comparison find."""
-    from orbax_bench_core.analysis.verdicts import share
     from orbax_bench_core.config import GateRule
     from orbax_bench_core.gate import detectable
 
@@ -200,10 +190,10 @@ def _passport_table(passport: Passport) -> pages.Table:
         passport,
         ("noise", "n", "a repeat takes", *finds),
         lambda noise: (
-            share(noise.sigma),
+            pages.share(noise.sigma),
             str(noise.n),
             pages.seconds(noise.repeat_s),
-            *(share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
+            *(pages.share(detectable(noise.sigma, n, GateRule())) for n in _DETECTABLE_AT),
         ),
     )
 
@@ -233,12 +223,12 @@ def _power(passport: Passport, gate: GateConfig) -> Iterator[pages.Element]:
     )
     yield _by_place(
         passport,
-        [f"+{100 * slow_down:.0f} %" for slow_down in SLOW_DOWNS],
+        [f"+{pages.percent(slow_down)}" for slow_down in SLOW_DOWNS],
         lambda noise: tuple(map(_chances, chances_at(noise, gate).values())),
     )
     yield pages.Text(
-        f"By the time of one primary operation, tolerance {100 * gate.tolerance:.3g} % and margin "
-        f"{100 * gate.margin:.3g} %, from the noise above; arms that share their processes, "
+        f"By the time of one primary operation, tolerance {pages.share(gate.tolerance)} and margin "
+        f"{pages.share(gate.margin)}, from the noise above; arms that share their processes, "
         "without stalls and failures. One of three primary operations that alone is slower is "
         "found less often.",
         "dim",

@@ -255,7 +255,7 @@ def _waiting(recording: Recording, found: model.Diagnosis) -> Iterator[model.Fin
     yield model.Finding(
         kind="waiting",
         text=f"saves block {of_the_time(found, found.calls.total)}; "
-        f"{waited / found.calls.total:.0%} of it is waiting for the previous save",
+        f"{pages.percent(waited / found.calls.total)} of it is waiting for the previous save",
         advice=f"save no more often than every {pages.seconds(enough)}, or make the background "
         "part faster",
     )
@@ -285,11 +285,14 @@ def _too_often(found: model.Diagnosis) -> Iterator[model.Finding]:
         return
     fails = "an assumed failure" if interval.mtbf_is_assumed else "a failure"
     best = pages.seconds(interval.best)
+    costs, would = (
+        pages.percent(1 - share, 1) for share in (interval.goodput_now, interval.goodput_best)
+    )
     yield model.Finding(
         kind="too often",
-        text=f"saves every {pages.seconds(interval.now)} and failures cost "
-        f"{1 - interval.goodput_now:.1%} of the time; with a save every {best} they would cost "
-        f"{1 - interval.goodput_best:.1%}, with {fails} every {pages.wait(interval.mtbf / 60)}",
+        text=f"saves every {pages.seconds(interval.now)} and failures cost {costs} of the time; "
+        f"with a save every {best} they would cost {would}, with {fails} every "
+        f"{pages.wait(interval.mtbf / 60)}",
         advice=f"save every {best}; `orbax-bench diagnose --mtbf` takes how often the job fails",
     )
 

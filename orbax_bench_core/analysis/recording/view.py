@@ -93,9 +93,9 @@ def _following(found: model.Diagnosis) -> pages.Code | None:
         measure = command("run", found.suite, "-o", "results")
         return pages.Code(measure, "Measure the job's checkpoint with other options.")
     if found.source == "goodput":
-        given = "--save-background", "DURATION", "--slowdown", "SHARE"
+        given = "--save-background", "2min", "--slowdown", "0.1"
         plan = command("goodput", "--from-log", found.place, *given)
-        return pages.Code(plan, "How often to save, with what the log does not say.")
+        return pages.Code(plan, "How often to save; put in these two, which the log does not say.")
     if not found.checkpoint:
         return None
     write = command("diagnose", found.place, "--suite", "job.yaml")
@@ -142,9 +142,10 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         yield "steps", _steps(found.steps)
     if found.interval is not None:
         interval = found.interval
-        useful = f"{interval.goodput_now:.2%} of the time is useful"
-        best = f"{pages.seconds(interval.best)} would be best, {interval.goodput_best:.2%}"
-        yield "a save every", f"{pages.seconds(interval.now)}, {useful}; {best}"
+        useful = f"{pages.percent(interval.goodput_now, 2)} of the time is useful"
+        best = f"{pages.seconds(interval.best)} would be best"
+        would = pages.percent(interval.goodput_best, 2)
+        yield "a save every", f"{pages.seconds(interval.now)}, {useful}; {best}, {would}"
 
 
 def _steps(steps: model.StepFigures) -> str:

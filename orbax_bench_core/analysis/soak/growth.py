@@ -54,14 +54,13 @@ def slope_of(values: Sequence[float]) -> Slope:
     import numpy as np
 
     stride = -(-len(values) // _MOST)
-    # What does not fill a group is left out at the begin, where it matters least.
+    # What does not fill a group is left out at the beginning, where it matters least.
     kept = np.asarray(values[len(values) % stride :], np.float64)
     levels = kept.reshape(-1, stride).mean(1)
     slope = float(np.median(_pair_slopes(levels[None])))
     residuals = levels - slope * np.arange(len(levels))
-    if np.allclose(
-        residuals, residuals[0], rtol=0, atol=_EXACT
-    ):  # a level that stays, or grows by as much each time
+    # A level that stays, or grows by as much each time.
+    if np.allclose(residuals, residuals[0], rtol=0, atol=_EXACT):
         return Slope(per_save=slope / stride, low=slope / stride, high=slope / stride)
     # A fixed seed: the same soak has the same interval whenever it is judged.
     starts = np.random.default_rng(len(levels)).integers(
@@ -85,8 +84,8 @@ def word_of(whole: Slope, half: Slope, limit: float) -> SoakWord:
 
     Args:
         whole: Growth over all saves.
-        half: Growth over the last half, in which a process that only fills its caches has come to
-            rest.
+        half: Growth over the last half, in which a process that only fills its caches no longer
+            grows.
         limit: Largest growth per save that is no leak, in the unit of the slopes.
     """
     if min(whole.low, half.low) > limit:

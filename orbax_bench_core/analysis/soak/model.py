@@ -23,7 +23,7 @@ descriptors and threads of the process; seconds of a save; files on storage afte
 class Slope(ResultModel):
     """Growth of a level per save."""
 
-    per_save: float  # theil-Sen slope, in the unit of the level
+    per_save: float  # Theil-Sen slope, in the unit of the level
     low: float  # lower end of its 95 % interval
     high: float  # upper end of it
 

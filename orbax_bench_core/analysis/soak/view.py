@@ -120,8 +120,12 @@ def _following(soak: Soak, place: str) -> pages.Code | None:
         saves = ("--saves", worst.needed)
         again = command("soak", soak.suite_file, *soak.flags, *saves, "-o", place)
         return pages.Code(again, "Make more saves of one process.")
+    if soak.word == "LEAK" and all(growth.word != "LEAK" for growth in memory):
+        # The limit that can be given is of memory: no other one accepts what grows here.
+        shown = "All levels, and how much each grows in the second half of the saves:"
+        return pages.Code(command("soak", place, "--details"), shown)
     most = max((max(growth.whole.high, growth.half.high) for growth in memory), default=0.0)
-    higher = command("soak", place, "--limit", f"{1.2 * most:.2g}")
+    higher = command("soak", place, "--limit", pages.digits(1.2 * most, 2))
     if soak.word == "INCONCLUSIVE":
         return pages.Code(higher, "Judge the same saves by a limit that is further away.")
     return pages.Code(

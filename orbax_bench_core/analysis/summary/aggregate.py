@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Final
 
-from orbax_bench_core import measure, records
+from orbax_bench_core import measure, pages, records
 from orbax_bench_core.analysis.page_cache import cache_states
 from orbax_bench_core.analysis.summary import model
 from orbax_bench_core.analysis.summary.effects import strongest_effects
@@ -261,13 +261,13 @@ def cache_flag(conditions: Conditions, operation: str, shares: Sequence[float]) 
         return None
     if conditions.cache == "cold" and max(shares) > measure.TOLERATED_SHARE:
         return (
-            f"{operation} claims to be cold, but up to {max(shares):.0%} of the checkpoint was in "
-            "the page cache: do not read it as a cold load"
+            f"{operation} claims to be cold, but up to {pages.percent(max(shares))} of the "
+            "checkpoint was in the page cache: do not read it as a cold load"
         )
     if conditions.cache == "warm" and min(shares) < 1 - measure.TOLERATED_SHARE:
         return (
-            f"{operation} claims to be warm, but only {min(shares):.0%} of the checkpoint was in "
-            "the page cache: there may be too little memory for it"
+            f"{operation} claims to be warm, but only {pages.percent(min(shares))} of the "
+            "checkpoint was in the page cache: there may be too little memory for it"
         )
     return None
 

@@ -151,7 +151,7 @@ def _training_cost(found: Mapping[str, float]) -> str:
     if measure.LOST.name in found:
         return (
             f"cost the training {pages.seconds(found[measure.LOST.name])} "
-            f"({found[measure.LOST_STEPS.name]:.3g} steps), of which it stood still for "
+            f"({pages.digits(found[measure.LOST_STEPS.name])} steps), of which it stood still for "
             f"{pages.seconds(found[measure.BLOCKED.name])}"
         )
     if measure.STEP_P99.name in found:

@@ -320,7 +320,7 @@ def _folded(title: str, of: pages.Document) -> pages.Details:
 def _every_operation(summary: RunSummary, extra: tables.ExtraColumns) -> Iterator[pages.Element]:
     yield tables.operations_table(summary.operations[:_MOST_ROWS])
     left = len(summary.operations) - _MOST_ROWS
-    yield pages.Text(f"{left} more rows are in summary.csv alone." if left > 0 else "")
+    yield pages.Text(f"Only in summary.csv: {pages.count(left, 'more row')}." if left > 0 else "")
     yield pages.Text(tables.LEGEND, "dim")
     yield pages.Text(items=tuple(tables.operation_notes(summary, extra)))
 

@@ -6,7 +6,6 @@ from orbax_bench_core.analysis.verdicts.headlines import headline as headline
 from orbax_bench_core.analysis.verdicts.headlines import nearest_to_trouble as nearest_to_trouble
 from orbax_bench_core.analysis.verdicts.headlines import operation_told as operation_told
 from orbax_bench_core.analysis.verdicts.headlines import remarks as remarks
-from orbax_bench_core.analysis.verdicts.headlines import share as share
 from orbax_bench_core.analysis.verdicts.headlines import told as told
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict as OperationVerdict
 from orbax_bench_core.analysis.verdicts.model import PointVerdict as PointVerdict

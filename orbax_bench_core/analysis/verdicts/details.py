@@ -12,7 +12,6 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     operation_told,
     primary,
     remarks,
-    share,
     tells_why,
 )
 from orbax_bench_core.analysis.verdicts.model import (
@@ -94,8 +93,10 @@ def by_chance(gate: GateConfig, points: int) -> str:
     """Returns how many points of such a run end in REGRESSION though nothing differs."""
     expected = gate.false_alarms * (1 if gate.family == "suite" else points)
     if expected < 1:
-        return f"Where nothing differs, at most {share(expected)} of such runs have a REGRESSION."
-    return f"Where nothing differs, such a run has up to {expected:.2g} REGRESSION on average."
+        most = pages.share(expected)
+        return f"Where nothing differs, at most {most} of such runs have a REGRESSION."
+    most = pages.digits(expected, 2)
+    return f"Where nothing differs, such a run has up to {most} REGRESSION on average."
 
 
 def unmatched(found: Unmatched) -> str:
@@ -190,7 +191,7 @@ def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -
     if verdict.bound == "floor":
         yield f"a slow-down below {floor} does not count here"
     if operation.false_discovery is not None and verdict.word == "REGRESSION":
-        yield f"false discovery rate {share(operation.false_discovery)}"
+        yield f"false discovery rate {pages.share(operation.false_discovery)}"
     if verdict.word == "PASS" and verdict.ratio is not None and (verdict.low or 0) > 1:
         limit = "min_effect_s" if verdict.bound == "floor" else "margin"
         likely = pages.change(verdict.ratio)
@@ -199,7 +200,8 @@ def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -
         usual = verdict.detectable_80 or verdict.detectable
         yield (
             f"with {pages.count(verdict.operations, 'operation')} per side a slow-down of "
-            f"{share(usual)} is found 8 times in 10, one of {share(verdict.detectable)} 9 in 10"
+            f"{pages.share(usual)} is found 8 times in 10, one of "
+            f"{pages.share(verdict.detectable)} 9 in 10"
         )
     if verdict.word != "PASS" and verdict.endpoint == "stalls":
         yield _SEEK
@@ -242,7 +244,8 @@ def _measured(point: PointVerdict) -> Iterator[str]:
     elif design.workers == "shared":
         yield f"{blocks}: one worker process for both sides, which the verdict is about"
     elif design.workers == "one_per_arm":
-        known = "" if design.left_open is None else f", by up to {share(design.left_open)} (95 %)"
+        left = design.left_open
+        known = "" if left is None else f", by up to {pages.share(left)} (95 %)"
         yield f"{blocks}: a process per side, whose offset counts as a difference{known}"
     else:
         lives = pages.count(point.blocks * PER_ARM, "life", "lives")
@@ -363,7 +366,7 @@ def _judged_change(point: PointVerdict, metric: MetricChange) -> str:
 def _delta(metric: MetricChange) -> str:
     if metric.baseline is None or metric.candidate is None:
         return "one side"
-    return "from 0" if metric.delta is None else f"{100 * metric.delta:+.3g} %"
+    return "from 0" if metric.delta is None else pages.share(metric.delta, sign="+")
 
 
 def _value(value: float | None, unit: str) -> str:
@@ -394,7 +397,7 @@ def _rule(name: str, value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, float) and name.rpartition(".")[2] in _SHARES:
-        return share(value)
+        return pages.share(value)
     if isinstance(value, float) and name.endswith("min_effect_s"):
         return pages.seconds(value)
     return f"{value:g}" if isinstance(value, float) else str(value)

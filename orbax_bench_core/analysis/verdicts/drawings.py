@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from orbax_bench_core import pages
-from orbax_bench_core.analysis.verdicts.headlines import change, is_real, share
+from orbax_bench_core.analysis.verdicts.headlines import change, is_real
 from orbax_bench_core.analysis.verdicts.model import OperationVerdict, PointVerdict
 from orbax_bench_core.config import ARMS, Arm, GateConfig, GateRule
 from orbax_bench_core.exit_codes import WORDS
@@ -116,7 +116,7 @@ def _blocks(operation: OperationVerdict, ratios: Sequence[float], rule: GateRule
     shown = [(float(at), each) for at, each in enumerate(ratios, 1) if is_real(each)]
     marks.append(pages.Mark("dots", tuple(shown), "plain", "block"))
     title = f"{pages.code(operation.operation)}: change in each block"
-    said = f"{len(shown)} blocks, margin {share(margin)}"
+    said = f"{len(shown)} blocks, margin {pages.share(margin)}"
     return pages.Chart(title, said, x, y, tuple(marks), 180)
 
 

@@ -35,7 +35,7 @@ def headline(report: VerdictReport) -> pages.Callout:
     changes = report.exploratory
     said = [f"rules changed after the data ({changes})" if changes else "", _said(report)]
     if report.points and not report.is_study and apart(report):
-        says = {"REGRESSION": ", so this is a warning", "PASS": ", as far as that can tell"}
+        says = {"REGRESSION": ", so this is a warning", "PASS": ", so this is an indication"}
         beyond = (
             ", but runs of the same differ by less"
             if report.beyond_runs
@@ -110,12 +110,7 @@ def bound(operation: OperationVerdict, gate: GateConfig) -> str:
     rule = gate.rule(operation.operation)
     if operation.verdict.bound == "floor":
         return f"{pages.seconds(rule.min_effect_s)}{_OR_MORE}"
-    return f"{share(rule.margin)}{_OR_MORE}"
-
-
-def share(value: float, figures: int = 3) -> str:
-    """Returns a share in percent with the digits that it has, such as `0.5 %`."""
-    return "100 %" if 0.995 <= value <= 1 else f"{100 * value:.{figures}g} %"
+    return f"{pages.share(rule.margin)}{_OR_MORE}"
 
 
 def is_real(value: float | None) -> TypeGuard[float]:
@@ -354,9 +349,9 @@ def compared(operation: OperationVerdict, point: PointVerdict) -> str:
     if not is_real(verdict.ratio):
         return f"{system} {does}, and nothing says in what time of {other}: {why(verdict.reason)}"
     known = [end for end in (verdict.low, verdict.high) if is_real(end)]
-    ends = " to ".join(f"{end:.2g}" for end in known)
+    ends = " to ".join(pages.digits(end, 2) for end in known)
     within = f" ({ends}x)" if len(known) == 2 else ""
-    return f"{system} {does} in {verdict.ratio:.2g}x the time of {other}{within}"
+    return f"{system} {does} in {pages.digits(verdict.ratio, 2)}x the time of {other}{within}"
 
 
 def _compared(points: Sequence[PointVerdict]) -> str:

@@ -34,8 +34,8 @@ def _stalls(
 def _not_excluded(events: str, share: float, limit: float) -> str:
     of = {"stalls": "operations", "failures": "attempts"}[events]
     return (
-        f"{events} beyond those of the baseline in up to {100 * share:.2g} % of {of} cannot be "
-        f"excluded, and max_{events} is {100 * limit:.3g} %"
+        f"{events} beyond those of the baseline in up to {pages.share(share, 2)} of {of} cannot be "
+        f"excluded, and max_{events} is {pages.share(limit)}"
     )
 
 
@@ -73,7 +73,7 @@ def _two_runs(
     shown = f"below {pages.change(above)} ruled out" if above else "no slow-down shown"
     return (
         f"{pages.change(ratio)}, {slower} of {candidate} slower than all {baseline} of the "
-        f"baseline, {shown} at the {_percent(level)} level"
+        f"baseline, {shown} at the {pages.share(level, 2)} level"
     )
 
 
@@ -85,7 +85,7 @@ def _past_unknown(ratios: int, counted: float) -> str:
 def _operations_needed(level: float, candidate: int = 0, each: int = 0) -> str:
     ways = [f"{candidate} more of the candidate"] if candidate else []
     ways += [f"{each} on each side"] if each else []
-    return f"the {_percent(level)} level needs {' or '.join(ways) or 'many more'}"
+    return f"the {pages.share(level, 2)} level needs {' or '.join(ways) or 'many more'}"
 
 
 def _summary_only(differs: tuple[str, ...] = ()) -> str:
@@ -116,10 +116,6 @@ def _unusable(
 ) -> str:
     where = f"{arm}[{index}]" if arm else f"the value in block {block}, slot {slot}"
     return f"{where} is {value}: a ratio needs positive, finite numbers"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 SENTENCES: Final[Words] = {
@@ -174,9 +170,10 @@ SENTENCES: Final[Words] = {
         "the baseline is this run itself, which says nothing of a change: give another run or "
         "capture, or compare before you capture"
     ),
-    "storage": (
-        "{share:.0%} of the samples met throttling, errors or retries in the store, alike in both "
-        "arms: the times tell of it; measure again when it is quiet, or with fewer requests at once"
+    "storage": lambda share: (
+        f"{pages.percent(share)} of the samples met throttling, errors or retries in the store, "
+        "alike in both arms: the times tell of it; measure again when it is quiet, or with fewer "
+        "requests at once"
     ),
     "two_runs": _two_runs,
     "past_unknown": _past_unknown,

@@ -14,7 +14,6 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     not_looked_at,
     primary,
     remarks,
-    share,
     short_names,
     worst_first,
 )
@@ -147,7 +146,7 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
     if report.is_study or len(margins) != 1:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
-    least = f"{share(margins.pop())}{f' or less than {floor}' if floor else ''}"
+    least = f"{pages.share(margins.pop())}{f' or less than {floor}' if floor else ''}"
     if any(each.verdict.low is not None or each.verdict.high is not None for each in every):
         sides += " In parentheses: 95 % interval."
     return f"{sides} Not slower: by less than {least}."
@@ -186,7 +185,7 @@ def _counted(what: str, both: tuple[int, int], of: int, units: str, bound: float
     candidate, baseline = both
     found = f"{candidate} of the candidate, {baseline} of the baseline,"
     some = found if candidate or baseline else "none"
-    return f"{what}: {some} in {of} {units} per side; up to {share(bound, 2)} may be unseen."
+    return f"{what}: {some} in {of} {units} per side; up to {pages.share(bound, 2)} may be unseen."
 
 
 def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
@@ -195,8 +194,9 @@ def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[s
         yield f"{said}."
     yield from _drifts(points)[:1]
     if apart(report):  # so few data that numbers alone mislead
-        reasons = (why(each.verdict.reason) for point in points for each in primary(point))
-        yield from [f"{reason}." for reason in reasons if reason][:1]
+        judged = [each for point in points for each in primary(point) if each.verdict.reason]
+        for each in judged[:1]:
+            yield f"{spoken(each.operation).capitalize()}: {why(each.verdict.reason)}."
     for point in points:
         if weak := [arm for arm, found in point.verified.items() if found in ("itself", "none")]:
             which = "both sides" if len(weak) > 1 else f"the {weak[0]}"
@@ -219,7 +219,7 @@ def _drifts(points: Iterable[PointVerdict]) -> list[str]:
                     said = "slower" if health.drift > 0 else "faster"
                     found[arm].append(
                         f"{spoken(each.operation).capitalize()} of the {arm} became "
-                        f"{abs(100 * health.drift):.0f} % {said} during the run"
+                        f"{pages.percent(abs(health.drift))} {said} during the run"
                     )
     idle = ": this machine was not idle." if found["baseline"] else "."
     return [f"{said}{idle}" for arm in ARMS for said in found[arm]]

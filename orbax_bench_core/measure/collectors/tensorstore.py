@@ -28,8 +28,9 @@ _SUFFIXES = {
     "_count_diff": "New observations of {}, summed over its labels",
     "_mean": "Mean of the observations of {} that the block added, over all labels",
     **{
-        f"_{name}": f"At least {share:.0%} of the observations of {{}} that the block added lie "
-        "below this upper bound, a bucket's end: the true value may be half of it, or less"
+        f"_{name}": f"At least {100 * share:.0f} % of the observations of {{}} that the block "
+        "added lie below this upper bound, a bucket's end: the true value may be half of it, or "
+        "less"
         for name, share in _QUANTILES.items()
     },
 }

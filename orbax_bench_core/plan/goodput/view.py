@@ -30,12 +30,12 @@ def goodput_document(plan: GoodputPlan, log: JobLog | None = None) -> pages.Docu
         local = f" to storage and every {duration(best.local_interval_s)} to local disks"
     said = (
         f"Save {_NAMES[best.name]}, every {duration(best.interval_s)}{local}: "
-        f"{_share(best.goodput)} of the time is useful"
+        f"{pages.percent(best.goodput, 1)} of the time is useful"
     )
     given = [found for found in plan.strategies if not found.is_best]
     if given:
         today = max(given, key=lambda found: found.goodput)
-        said += f"; every {duration(today.interval_s)}, as it is, {_share(today.goodput)}"
+        said += f"; every {duration(today.interval_s)}, as it is, {pages.percent(today.goodput, 1)}"
     about_log = () if log is None else (pages.Text(items=tuple(_log(log))),)
     return pages.Document(
         about=f"Goodput with a failure every {duration(plan.job.mtbf_s)}",
@@ -53,12 +53,8 @@ def duration(seconds: float) -> str:
     """Returns a duration in the unit that people would use."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
+            return f"{pages.digits(seconds / size)} {unit}"
     return pages.seconds(seconds)
-
-
-def _share(ratio: float) -> str:
-    return f"{100 * ratio:.1f} %"
 
 
 def _facts(job: Job) -> Iterator[str]:
@@ -80,7 +76,7 @@ def _log(log: JobLog) -> Iterator[str]:
         return "unknown" if value is None else duration(value)
 
     lost = "unknown" if log.lost_steps is None else f"{log.lost_steps:g}"
-    useful = "unknown" if log.goodput is None else _share(log.goodput)
+    useful = "unknown" if log.goodput is None else pages.percent(log.goodput, 1)
     yield f"Length: {duration(log.wall_s)}, of which {useful} was useful."
     yield f"Steps: {log.steps}, {known(log.step_s)} each."
     yield (
@@ -106,7 +102,7 @@ def _row(plan: GoodputPlan, found: Strategy) -> pages.Row:
         found.name if found.is_best else f"{found.name}, as it is",
         f"{duration(found.interval_s)}{local}",
         "–" if step is None else f"{max(1, round(found.interval_s / step)):,}",
-        _share(found.goodput),
+        pages.percent(found.goodput, 1),
         *(() if hours is None else (f"{hours:,.1f}",)),
     )
     return pages.Row(cells, dim=not found.is_best)

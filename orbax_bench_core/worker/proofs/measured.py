@@ -74,8 +74,8 @@ def _offered(evidence: OptionEvidence) -> int:
 def _steps_during(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     found = evidence.steps("steps_during")
     if found < asked:
-        return unproved(f"the save had ended after {found} steps beside it")
-    return judged(found == asked, f"{found} steps were taken beside the save")
+        return unproved(f"the save had ended after {found} steps during it")
+    return judged(found == asked, f"{found} steps were taken during the save")
 
 
 def _pieces(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
@@ -91,7 +91,7 @@ def _share(asked: Any, evidence: OptionEvidence) -> ProvenEffect:
     if not part or not whole:
         return unproved("Orbax fired no event on the bytes that it loaded")
     # Arrays are loaded whole, so that it is the asked share or less. Replicas may count apart.
-    return only_if(part / whole <= asked, f"Orbax loaded {part / whole:.1%} of the bytes")
+    return only_if(part / whole <= asked, f"Orbax loaded {100 * part / whole:.1f} % of the bytes")
 
 
 def _read_chunk(asked: Any, evidence: OptionEvidence) -> ProvenEffect:

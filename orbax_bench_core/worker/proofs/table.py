@@ -80,7 +80,7 @@ NOT_TRIED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "lustre": "needs Lustre; the striping that files got is in the notes of the record",
         "snapshotter": "needs Pathways",
-        "multihost_dispatchers": "needs cloudpickle, and hosts of devices beside this process",
+        "multihost_dispatchers": "needs cloudpickle, and hosts of devices other than this process",
     }
 )
 """Why all options of a benchmark are not proved by any test."""

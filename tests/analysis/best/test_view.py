@@ -8,7 +8,7 @@ from orbax_bench_core.analysis.best import best, best_document, best_line
 from orbax_bench_core.answers import BEST
 from orbax_bench_core.config import with_overrides
 from orbax_bench_core.measure import RESIDENT_SHARE, TIME, Sample
-from orbax_bench_core.pages import to_html, to_markdown
+from orbax_bench_core.pages import share, to_html, to_markdown
 from orbax_bench_core.records import RunDirectory, RunFile, StoreTrouble
 from tests.support.shown import assert_tells, terminal
 
@@ -119,7 +119,7 @@ def test_rounds_that_nobody_would_measure_are_no_advice(sweep, noise, took_s):
     sure, document = found.cases[0].recommendation.confidence, document_of(found)
     assert document.headline.word == "TIE"
     assert "more rounds" not in terminal(document)  # the page has them
-    within = f"; no other is over {100 * sure.within:.3g} % better, at a risk of 5 %"
+    within = f"; no other is over {share(sure.within)} better, at a risk of 5 %"
     assert within in document.headline.text
     assert document.following.text == "orbax-bench best out --code"
 

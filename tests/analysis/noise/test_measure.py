@@ -245,7 +245,7 @@ def calibrated(*tests):
 def test_a_rate_as_promised_is_told():
     document = calibration_document(calibrated(*[aa()] * 99, aa("REGRESSION")), ["aa"], saved=False)
     assert_told(document)
-    said = "1 of 100 A/A tests (1.0%) said REGRESSION where 1.0% may: nothing speaks against that"
+    said = "1 of 100 A/A tests (1.0 %) said REGRESSION where 1.0 % may: nothing speaks against that"
     assert document.headline.said.startswith(said)
     assert document.headline.said.endswith("; operations vary by 3 %.")
     text = terminal(document, details=True, width=200)
@@ -261,5 +261,5 @@ def test_too_many_false_alarms_are_told():
 
 def test_runs_with_other_levels_are_counted_apart():
     text = terminal(calibration_document(calibrated(aa(alpha=0.05), aa(alpha=0.01))), details=True)
-    assert "where 1.0% may" in text
-    assert "where 5.0% may" in text
+    assert "where 1.0 % may" in text
+    assert "where 5.0 % may" in text

@@ -205,24 +205,38 @@ def test_a_table_has_a_row_per_level(judge, make_life):
 
 
 @pytest.mark.parametrize(
-    ("rss", "said", "then"),
+    ("levels", "said", "then"),
     [
         (
-            lambda save: 300 + save,
+            {"rss": lambda save: 300 + save},
             "✗ LEAK: the process keeps 1 MiB (1 to 1) per save",
             "out --limit 1.2",
         ),
-        (lambda save: 300 + 0.02 * save, "✓ PASS: the process keeps 0.020 MiB", None),
-        (lambda save: 300 + 0.1 * save, "more saves would not tell", "out --limit 0.12"),
         (
-            lambda save: 300 + save * (save < 150),
+            {"rss": lambda save: 300 + 200 * save},
+            "✗ LEAK: the process keeps 200 MiB (200 to 200) per save",
+            "out --limit 240",
+        ),
+        (
+            {"open_files": lambda save: 10 + save},
+            "✗ LEAK: open file descriptors grow by 1 (1 to 1) per save",
+            "out --details",
+        ),
+        ({"rss": lambda save: 300 + 0.02 * save}, "✓ PASS: the process keeps 0.020 MiB", None),
+        (
+            {"rss": lambda save: 300 + 0.1 * save},
+            "more saves would not tell",
+            "out --limit 0.12",
+        ),
+        (
+            {"rss": lambda save: 300 + save * (save < 150)},
             "about 400 would tell",
             "suites/soak.yaml --override execution.warmups=0 --saves 400 -o out",
         ),
     ],
 )
-def test_the_verdict_is_told_with_what_to_do_next(judge, make_life, rss, said, then):
-    brief = terminal(document_of(judge(make_life(rss=rss))))
+def test_the_verdict_is_told_with_what_to_do_next(judge, make_life, levels, said, then):
+    brief = terminal(document_of(judge(make_life(**levels))))
     assert said in " ".join(brief.split())
     assert brief.endswith(f"\nNext: orbax-bench soak {then}\n" if then else "over 200 saves\n")
 

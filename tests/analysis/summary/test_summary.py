@@ -213,8 +213,8 @@ def test_no_name_in_the_csv_is_a_formula_or_obeyed(make_record, name, cell):
 @pytest.mark.parametrize(
     ("cache", "operation", "shares", "of_operation", "of_point"),
     [
-        ("cold", "load", [0.0, 0.4], "claims to be cold, but up to 40%", None),
-        ("warm", "load", [1.0, 0.3], "claims to be warm, but only 30%", None),
+        ("cold", "load", [0.0, 0.4], "claims to be cold, but up to 40 %", None),
+        ("warm", "load", [1.0, 0.3], "claims to be warm, but only 30 %", None),
         ("cold", "load", [0.0, 0.05], None, None),
         ("warm", "load", [1.0, 0.95], None, None),
         ("cold", "save", [], None, "had no effect"),

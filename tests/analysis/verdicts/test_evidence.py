@@ -81,7 +81,7 @@ def test_few_flagged_samples_stay_and_are_said(judged):
 def test_many_flagged_samples_alike_in_both_arms_give_no_verdict(judged, ratio):
     found = judged(lambda block, arm: block % 3 == 0, ratio=ratio)
     assert (found.word, found.endpoint) == ("INCONCLUSIVE", "storage")
-    assert why(found.reason).startswith("save: 40% of the samples met throttling")
+    assert why(found.reason).startswith("save: 40 % of the samples met throttling")
 
 
 REFUSED = (

@@ -240,7 +240,7 @@ def test_the_inventory_shows_files_by_kind_and_warns_of_small_ones(card, make_re
     assert "| ocdbt_data | data | 10 | 100 MiB | 104857600 |" in text
     assert "| ocdbt_manifest | metadata | 2 | 5 B | 5 |" in text
     assert "| all |  | 12 | 100 MiB | 104857605 |" in text
-    assert ("**Warning:** 5 of 10 data files (50%)" in text) == warns
+    assert ("**Warning:** 5 of 10 data files (50 %)" in text) == warns
 
 
 def test_defect_17_an_operation_shows_what_it_moved_wrote_and_read(glance):
