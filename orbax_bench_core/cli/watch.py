@@ -258,6 +258,7 @@ def night(
     from orbax_bench_core.errors import UserError
     from orbax_bench_core.execute import refuse_several_hosts
     from orbax_bench_core.publishing import Notifiers
+    from orbax_bench_core.records import RunDirectory
 
     refuse_several_hosts("`orbax-bench night`")
     notifiers = Notifiers.of(notify)
@@ -267,6 +268,7 @@ def night(
     began = datetime.datetime.now(datetime.UTC)
     name = folder or f"{began:%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
     directory = f"{below.rstrip('/')}/{name}"
+    RunDirectory(below)  # refuses what is no place
     words = [command, suite, "-o", directory, *(flags or ())]
     end = time.monotonic() + most.total_seconds()
     reasons = [_CUT] if folder is not None and _is_left(directory) else []

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from etils import epath
-
 from orbax_bench_core import lineage, pages
 from orbax_bench_core.analysis.acceptance import standing, with_acceptance
 from orbax_bench_core.analysis.summary import RunSummary, summarize
@@ -31,13 +29,7 @@ from orbax_bench_core.engine.point import SAID
 from orbax_bench_core.engine.retrying import tried_again
 from orbax_bench_core.errors import UserError, shown
 from orbax_bench_core.exit_codes import CODES, WORDS, State, exit_code
-from orbax_bench_core.files import (
-    checked_path,
-    names_in,
-    read_at_most,
-    read_json,
-    write_atomically,
-)
+from orbax_bench_core.files import names_in, read_at_most, read_json, write_atomically
 from orbax_bench_core.publishing import Notifiers, publish, publish_verdicts, read_retries
 from orbax_bench_core.records import Run, RunDirectory, RunFile
 from orbax_bench_core.sweep import Pair, expand
@@ -138,10 +130,7 @@ def run_folder(output_directory: str, pipeline_run: str = "", slice_name: str = 
     folder = output_directory.rstrip("/")
     if pipeline_run:
         ending = f"Z-{pipeline_run[:_RUN_ID]}"
-        try:
-            names = names_in(epath.Path(checked_path(folder)))
-        except ValueError as error:
-            raise UserError(f"output_directory: {error}") from None
+        names = names_in(RunDirectory(folder).root)
         there = [name for name in names if name.endswith(ending)]
         new = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}{ending}"
         folder = f"{folder}/{there[0] if there else new}"
@@ -249,8 +238,8 @@ def _noted(
     folder: str, contents: Mapping[str, bytes], told: dict[str, str]
 ) -> dict[str, StepOutput]:
     """Writes how a run ended into its folder, and a page where it has no report."""
-    root, run = epath.Path(folder), RunDirectory(folder)
-    files = {"ending": root / lineage.ENDING, "report": root / "report.html"}
+    run = RunDirectory(folder)
+    files = {"ending": run.root / lineage.ENDING, "report": run.root / "report.html"}
     write_atomically(files["ending"], contents["ending"])
     if run.exists():
         lineage.note_ending(run)

@@ -236,13 +236,11 @@ class Logs:
 
 def _keep_log(output_directory: str, name: str, log: bytes) -> str:
     """Writes a log into the run directory, or where that cannot be, into a new folder here."""
-    from etils import epath
-
-    from orbax_bench_core.files import write_atomically
+    from orbax_bench_core.files import place, write_atomically
 
     pieces = log_pieces(log.splitlines(keepends=True))
     kept = b"".join(redacted(piece).encode(errors="surrogateescape") for piece in pieces)
-    path = epath.Path(output_directory) / "logs" / "pods" / name
+    path = place(output_directory) / "logs" / "pods" / name
     try:
         if not output_directory:
             raise FileNotFoundError(path)

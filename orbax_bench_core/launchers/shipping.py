@@ -60,9 +60,7 @@ class Shipment:
         Raises:
             UserError: The run directory cannot be reached or written from this machine.
         """
-        from etils import epath
-
-        from orbax_bench_core.files import write_atomically
+        from orbax_bench_core.files import place, write_atomically
 
         if self.archive is None:
             return
@@ -72,7 +70,7 @@ class Shipment:
                 "as well, put the run directory into a bucket, or name a suite that the hosts have "
                 "with --set suite_in_image=PATH (on TPU VMs suite_on_hosts=PATH)"
             )
-        target = epath.Path(self.target)
+        target = place(self.target)
         try:
             write_atomically(target / Shipped.ARCHIVE, self.archive.data)
             write_atomically(target / self.archive.name, self.suite)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pydantic
 
 from orbax_bench_core import measure, records, state
-from orbax_bench_core.files import AnyPath, refuse_links, remove_tree
+from orbax_bench_core.files import AnyPath, place, refuse_links, remove_tree
 from orbax_bench_core.interface import (
     Against,
     BenchmarkOptions,
@@ -263,12 +263,10 @@ class _Repeat:
 
     def _local_path(self, prepare: Callable[[AnyPath, str], object]) -> AnyPath | None:
         """Returns the folder that benchmarks write into, removed or without links on its way."""
-        from etils import epath
-
         root = self._setup.local_directory
         if root is None:
             return None
-        path = epath.Path(root) / self._task.point.directory / self._path.name
+        path = place(root) / self._task.point.directory / self._path.name
         prepare(path, root)
         return path
 

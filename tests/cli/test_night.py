@@ -168,6 +168,14 @@ def test_so_is_one_that_is_interrupted_between_two_tries(one_night, webhook, mon
     assert webhook.states == []
 
 
+@pytest.mark.parametrize("below", ["", "http://h/nights"])
+def test_what_is_no_place_for_nights_is_refused_before_anything_is_told(
+    orbax_bench, webhook, below
+):
+    done = orbax_bench("night", "suite.yaml", "--below", below, "--notify", webhook.url)
+    assert (done.code, done.out, webhook.states) == (2, "", [])
+
+
 def test_the_folder_of_a_night_is_a_name(one_night):
     done = one_night(flags=("--folder", "../elsewhere"))
     assert (done.code, done.err.count("error: --folder takes a name")) == (2, 1)

@@ -19,7 +19,7 @@ from typing import Final
 
 from orbax_bench_core.config import SuiteSource
 from orbax_bench_core.errors import UserError, listed
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.files import place, read_at_most
 from orbax_bench_core.sweep import suite_folder
 
 MOST_BYTES: Final = 10_000_000
@@ -269,9 +269,7 @@ def unshipped(suite: str) -> str:
     folder, _, name = suite.rpartition("/")
     if PurePosixPath(folder).name != Shipped.FOLDER:
         return suite
-    from etils import epath
-
-    archive = epath.Path(folder) / Shipped.ARCHIVE
+    archive = place(folder) / Shipped.ARCHIVE
     try:
         if not archive.exists():
             return suite
