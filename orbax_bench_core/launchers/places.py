@@ -1,5 +1,6 @@
 """Places that a run can be launched on, by the name that `--on` takes."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -135,6 +136,8 @@ def place_settings(on: str, pairs: Sequence[str]) -> ConfigModel:
 
 def _read(field: pydantic.fields.FieldInfo | None, value: str, said: str) -> Any:
     """Returns a value; of text such as 1:30:00 and 007, YAML would make numbers."""
-    found = read_value(value, said)
     is_text = field is not None and field.annotation in (str, str | None, Name | None)
+    if is_text and re.match("[-+.]?[0-9]", value):
+        return value
+    found = read_value(value, said)
     return value if is_text and isinstance(found, bool | int | float) else found
