@@ -26,7 +26,10 @@ def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> reco
         found: The job, as it was recorded.
         mtbf_s: Seconds between two failures of the job; by default as they were recorded.
     """
-    return recording.diagnosis_of(found, lambda diagnosis: _interval(found, diagnosis, mtbf_s))
+    said = recording.diagnosis_of(found, lambda diagnosis: _interval(found, diagnosis, mtbf_s))
+    # A bucket is asked only for the suite itself.
+    is_left = "://" in said.checkpoint or _last_left(found) is not None
+    return said if is_left else said.model_copy(update={"checkpoint": ""})
 
 
 def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
@@ -37,11 +40,10 @@ def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
     Raises:
         UserError: No checkpoint is left to be read.
     """
-    saved = [one.path for one in job.saves[::-1] if one.is_whole and one.fate == "committed"]
+    saved = _committed(job)
     if not saved:
         raise UserError(f"no save of {job.place} was committed: nothing tells what it saves")
-    left = (path for path in saved[:_MOST_TRIED] if place(path).exists())
-    like = next(left, None)
+    like = _last_left(job)
     if like is None:
         raise UserError(
             f"{job.place}: none of the job's last checkpoints is left, such as {saved[0]!r}: a "
@@ -50,6 +52,16 @@ def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
     devices = Devices(count=1, simulated=True)
     subject = Subject(like=like)
     return draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
+
+
+def _committed(job: recording.Recording) -> list[str]:
+    """Returns the paths of the checkpoints of a job, the last one first."""
+    return [one.path for one in job.saves[::-1] if one.is_whole and one.fate == "committed"]
+
+
+def _last_left(job: recording.Recording) -> str | None:
+    """Returns the last of them that is left; None if none of the last hundred is."""
+    return next((path for path in _committed(job)[:_MOST_TRIED] if place(path).exists()), None)
 
 
 def _interval(
@@ -82,7 +94,7 @@ def _interval(
     back = back or [_first_step(found.lives[-1]) - found.lives[-1].begin]
     steps, behind = diagnosis.steps, diagnosis.background
     given: dict[str, float | None] = {
-        "mtbf_s": mtbf_s or recorded_mtbf_s or ASSUMED_MTBF_S,
+        "mtbf_s": (recorded_mtbf_s or ASSUMED_MTBF_S) if mtbf_s is None else mtbf_s,
         "blocking_s": diagnosis.calls.median,
         "background_s": 0.0 if behind is None else behind.median,
         "slowdown": 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio)),

@@ -79,6 +79,22 @@ def test_diagnose_reads_it(orbax_bench, tmp_path):
     assert orbax_bench("diagnose", tmp_path / "recording").code == 0
 
 
+def test_a_suite_is_offered_only_where_a_checkpoint_is_left(orbax_bench, tmp_path):
+    job = Job(tmp_path).train()
+    for number in range(2):
+        job.save(path=str(tmp_path / f"{number}")).train()
+    job.write()
+    assert "--suite" not in orbax_bench("diagnose", job.folder).out
+    (tmp_path / "0").mkdir()
+    assert "--suite" in orbax_bench("diagnose", job.folder).out
+
+
+def test_a_job_that_never_runs_is_refused(orbax_bench, tmp_path):
+    Job(tmp_path).train().saves_of(3).write()
+    done = orbax_bench("diagnose", tmp_path / "recording", "--mtbf", "0")
+    assert (done.code, "must be more than 0 seconds" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("saves", "call", "named"),
     [

@@ -199,3 +199,33 @@ def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save
 def test_a_folder_without_a_recording_is_refused_with_the_command_that_makes_one(tmp_path):
     with pytest.raises(UserError, match=r"orbax-bench record -o .* -- python train.py"):
         read_recording(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", r"holds no recording that can be read"),
+        ('{"line":"life","format":2,"t":1}', r"version 2, which a later release .* version 1"),
+    ],
+)
+def test_a_recording_that_is_not_understood_is_told_apart_from_none(tmp_path, line, said):
+    (file := tmp_path / "host_00000" / "a.jsonl").parent.mkdir()
+    file.write_text(line)
+    with pytest.raises(UserError, match=said):
+        read_recording(str(tmp_path))
+
+
+def test_what_was_not_read_is_said_with_the_answer(tmp_path):
+    job = Job(tmp_path, hosts=4).train().saves_of(12)
+    found = found_of(job.write(torn='{"line":"beg'))
+    printed = terminal(diagnosis_document(found))
+    assert "NO TROUBLE: in what was read, saves block" in printed
+    assert "not read" in printed
+    assert "1 damaged line, 3 of the 4 hosts of life 1" in printed
+
+
+def test_a_save_whose_last_line_was_never_written_has_ended(job):
+    job.save(ends=False)
+    job.lines.append({"line": "ended", "id": 1, "t": job.t, "state": "committed"})
+    printed = terminal(diagnosis_document(found_of(job.write(close=False))))
+    assert "NOTHING TO SAY: 1 save committed, and nothing tells how long" in printed
