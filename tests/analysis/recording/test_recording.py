@@ -1,5 +1,7 @@
 """Recordings by their lines: hosts and starts put together, and what is said of them."""
 
+import tracemalloc
+
 import pytest
 
 from orbax_bench_core.analysis.recording import (
@@ -8,6 +10,7 @@ from orbax_bench_core.analysis.recording import (
     diagnosis_of,
     read_recording,
 )
+from orbax_bench_core.analysis.recording.figures import steps_of
 from orbax_bench_core.errors import UserError
 from tests.support.recordings import NOON, Job
 from tests.support.shown import assert_tells, next_command, terminal
@@ -213,6 +216,15 @@ def test_a_recording_that_is_not_understood_is_told_apart_from_none(tmp_path, li
     file.write_text(line)
     with pytest.raises(UserError, match=said):
         read_recording(str(tmp_path))
+
+
+def test_a_long_job_takes_no_memory_for_each_draw_of_its_steps(job):
+    recording = read_recording(str(job.saves_of(3000).write().folder))
+    tracemalloc.start()
+    assert steps_of(recording).ratio == pytest.approx(1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * 2**20  # of 300,000 steps; all draws at once are twice that
 
 
 def test_what_was_not_read_is_said_with_the_answer(tmp_path):
