@@ -122,7 +122,8 @@ def test_a_save_that_has_not_finished_is_told(copied):
 
 def test_a_save_that_ended_before_it_wrote_anything_has_not_finished(tmp_path):
     (path := tmp_path / "5.orbax-checkpoint-tmp").mkdir()
-    lines = ("its save has not finished: its name has .orbax-checkpoint-tmp", "_METADATA is missing")
+    unfinished = "its save has not finished: its name has .orbax-checkpoint-tmp"
+    lines = (unfinished, "_METADATA is missing")
     assert inspect_checkpoint(str(path)).problems == lines
     (path / "_CHECKPOINT_METADATA").write_text("{}")
     assert inspect_checkpoint(str(path)).problems == lines

@@ -29,6 +29,8 @@ _QUIET_S: Final = 35.0
 _QUIET_REMOTE_S: Final = 200.0
 _OWN_STEP: Final = ("begin", "end")
 """Lines whose step is that of the operation, not of the call in which it failed."""
+_KEPT: Final = ("write", "openmetrics")
+"""Places of errors of the recorder that cost nothing of what it hears."""
 _WRITTEN: Final = "worker/io/raw/"
 """In the names of events that tell what the counters of the process have counted meanwhile."""
 _BYTES: Final = (f"{_WRITTEN}gbytes", "worker/io/requested/gbytes")
@@ -209,9 +211,12 @@ def read_recording(folder: str, *, now: float | None = None) -> Recording:
         )
     unread = [pages.count(torn, "damaged line")] if torn else []
     if others := len(by_process) - len(begun):
-        unread.append(
-            f"{pages.count(others, 'file')} without a first line of version {FORMAT}"
-        )
+        unread.append(f"{pages.count(others, 'file')} without a first line of version {FORMAT}")
+    erred = [line for found in begun for line in found if line.line == "trouble"]
+    # What could not be written was written later.
+    if lost := [line for line in erred if line.where not in _KEPT]:
+        what = f"{lost[-1].where}: {lost[-1].error}"
+        unread.append(f"what {pages.count(len(lost), 'error')} of the recorder cost ({what})")
     notes = []
     lacking = sorted({name for found in begun for name in found[0].lacking})
     if lacking:

@@ -137,7 +137,7 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
     if found.unsaid:
         yield "unknown", f"the log does not say {listed(found.unsaid)}"
     if found.unread:
-        yield "not read", listed(found.unread)
+        yield "missing", listed(found.unread)
     if found.background is not None:
         yield "in the background", f"{pages.seconds(found.background.median)} each"
     if found.failed_loads:

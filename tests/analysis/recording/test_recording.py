@@ -229,11 +229,13 @@ def test_a_long_job_takes_no_memory_for_each_draw_of_its_steps(job):
 
 def test_what_was_not_read_is_said_with_the_answer(tmp_path):
     job = Job(tmp_path, hosts=4).train().saves_of(12)
+    for where in ("event", "write", "openmetrics"):
+        job.lines.append({"line": "trouble", "t": job.t, "where": where, "error": "TypeError()"})
     found = found_of(job.write(torn='{"line":"beg'))
     printed = terminal(diagnosis_document(found))
     assert "NO TROUBLE: in what was read, saves block" in printed
-    assert "not read" in printed
-    assert "1 damaged line, 3 of the 4 hosts of life 1" in printed
+    erred = "what 1 error of the recorder cost (event: TypeError())"
+    assert f"1 damaged line, {erred}, 3 of the 4 hosts of life 1" in " ".join(printed.split())
 
 
 def test_a_save_whose_last_line_was_never_written_has_ended(job):
