@@ -69,12 +69,14 @@ def _interval(
 ) -> recording.Interval | None:
     """Returns how often to save; None of a job with fewer than two saves, or without steps.
 
-    A log of ml-goodput-measurement does not say what goes on in the background.
+    Saves that block another thread do not say what they cost training, and a log
+    of ml-goodput-measurement does not say what goes on in the background.
     """
     if (
         found.kind == "goodput"
         or diagnosis.calls is None
         or diagnosis.steps is None
+        or diagnosis.thread
         or not diagnosis.seconds
     ):
         return None
@@ -92,10 +94,11 @@ def _interval(
     # get to its first step.
     back = [_first_step(after) - before.end for before, after in failures]
     back = back or [_first_step(found.lives[-1]) - found.lives[-1].begin]
+    own_s = diagnosis.explicit_s / len(saves)  # waits by calls of the job's own
     steps, behind = diagnosis.steps, diagnosis.background
     given: dict[str, float | None] = {
         "mtbf_s": (recorded_mtbf_s or ASSUMED_MTBF_S) if mtbf_s is None else mtbf_s,
-        "blocking_s": diagnosis.calls.median,
+        "blocking_s": statistics.median(one.first.blocked_s for one in saves) + own_s,
         "background_s": 0.0 if behind is None else behind.median,
         "slowdown": 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio)),
         "recovery_s": max(0.0, statistics.median(back)),
@@ -103,10 +106,15 @@ def _interval(
     }
     job = job_of(given)
     now = statistics.median(gaps)
-    plan = plan_goodput(job, interval_s=max(1e-3, now - job.blocking_s))
+    # What saves wait for each other today is in their calls, and no time of work.
+    blocking = diagnosis.calls.median + own_s
+    work = max(1e-3, now - blocking)
+    given |= {"blocking_s": blocking, "background_s": min(job.background_s, work)}
     way = "async" if job.background_s else "sync"
-    best = next(each for each in plan.strategies if each.name == way and each.is_best)
-    today = next(each for each in plan.strategies if each.name == way and not each.is_best)
+    best = next(each for each in plan_goodput(job).strategies if each.name == way)
+    today = [
+        each for each in plan_goodput(job_of(given), interval_s=work).strategies if not each.is_best
+    ][-1]
     return recording.Interval(
         now=now,
         best=best.interval_s,

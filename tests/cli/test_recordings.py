@@ -1,5 +1,6 @@
 """A recording of a training job, given to commands that read runs."""
 
+import json
 import sys
 
 import numpy as np
@@ -87,6 +88,23 @@ def test_a_suite_is_offered_only_where_a_checkpoint_is_left(orbax_bench, tmp_pat
     assert "--suite" not in orbax_bench("diagnose", job.folder).out
     (tmp_path / "0").mkdir()
     assert "--suite" in orbax_bench("diagnose", job.folder).out
+
+
+@pytest.mark.parametrize("waits_itself", [False, True])
+def test_time_that_saves_wait_for_each_other_is_not_useful(orbax_bench, tmp_path, waits_itself):
+    job = Job(tmp_path).train()
+    for _ in range(30):
+        if waits_itself:
+            job.save(call=0.1, behind=2.0).lines.append({"line": "wait", "t": job.t, "seconds": 2})
+            job.t += 2.0
+        else:
+            job.save(call=2.1, waited=2.0, behind=2.5)
+        job.train(0.5)
+    done = orbax_bench("diagnose", job.write().folder, "--json")
+    interval = json.loads(done.out)["interval"]
+    assert interval["now"] == pytest.approx(2.6)
+    assert interval["goodput_now"] == pytest.approx(0.5 / 2.6, rel=0.01)
+    assert interval["goodput_best"] > 0.95
 
 
 def test_a_job_that_never_runs_is_refused(orbax_bench, tmp_path):
