@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from orbax_bench_core.recorder import processes
 from orbax_bench_core.recorder.guard import Guard, log
 from orbax_bench_core.recorder.hooks import SAID, Hooks, hooks_of_a_job
+from orbax_bench_core.recorder.launcher import DIRECTORY, OPENMETRICS
 from orbax_bench_core.recorder.lines import FORMAT, LinesFile
 from orbax_bench_core.recorder.operations import Frame, Operation, Tracker, rss
 from orbax_bench_core.recorder.stalls import FEWEST, stall_limit
@@ -320,9 +321,9 @@ _active: Recorder | None = None
 def record(directory: str | os.PathLike[str], *, openmetrics: str | None = None) -> Recorder:
     """Begins to record the saves, loads and steps of this process, until it is closed or ends.
 
-    `with record(DIR): ...` ends with the block. Where this process is recorded already, such as by
-    `orbax-bench record`, that recording goes on. It never raises, and never slows a job down by
-    more than a millisecond a save.
+    `with record(DIR): ...` ends with the block. Where this process is recorded already, or was
+    started by `orbax-bench record`, that recording goes on, in its own place. It never raises, and
+    never slows a job down by more than a millisecond a save.
 
     Args:
         directory: Where the recording goes, local or `gs://`; the same for all hosts of a job.
@@ -331,6 +332,10 @@ def record(directory: str | os.PathLike[str], *, openmetrics: str | None = None)
     """
     global _active  # noqa: PLW0603 - a process has one recorder
     if _active is None or _active.is_closed:
-        _active = Recorder(directory, openmetrics=openmetrics)
+        # The launcher's begins with the import of Orbax, which may come later.
+        _active = Recorder(
+            os.environ.get(DIRECTORY) or directory,
+            openmetrics=os.environ.get(OPENMETRICS) or openmetrics,
+        )
         return _active
     return _active.shared()

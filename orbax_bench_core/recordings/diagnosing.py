@@ -69,8 +69,8 @@ def _interval(
 ) -> recording.Interval | None:
     """Returns how often to save; None of a job with fewer than two saves, or without steps.
 
-    Saves that block another thread do not say what they cost training, and a log
-    of ml-goodput-measurement does not say what goes on in the background.
+    Saves that block another thread do not say what they cost training, and a log of
+    ml-goodput-measurement does not say what goes on in the background.
     """
     if (
         found.kind == "goodput"

@@ -54,6 +54,20 @@ def test_a_program_that_has_such_an_option_itself_is_started(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("before", [[], ["--"]])
+def test_a_program_gets_its_words_as_they_are(tmp_path, before):
+    words = ["--more", "--out=2", "-o", "x", "--help", "--", "--more"]
+    program = [sys.executable, "-c", "import sys; print(*sys.argv[1:])", *words]
+    done = run_cli("record", "-o", tmp_path, *before, *program)
+    assert done.stdout == " ".join(words) + "\n", done.stderr
+
+
+def test_a_file_where_a_recording_would_go_is_refused(tmp_path):
+    (tmp_path / "recording").write_text("")
+    done = run_cli("record", "-o", tmp_path / "recording", "--", "true")
+    assert (done.returncode, "is a file: give a directory" in done.stderr) == (2, True)
+
+
 def test_a_recording_in_a_bucket_is_told_as_one_on_disk_and_stays_as_it_is(
     orbax_bench,
     tmp_path,
