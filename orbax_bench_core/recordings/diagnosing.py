@@ -80,7 +80,7 @@ def _interval(
         or not diagnosis.seconds
     ):
         return None
-    saves = [one for one in found.saves if one.is_whole]
+    saves = sorted((one for one in found.saves if one.is_whole), key=lambda one: one.life)
     gaps = [
         after.first.t - before.first.t
         for before, after in itertools.pairwise(saves)
@@ -88,7 +88,9 @@ def _interval(
     ]
     if not gaps:
         return None
-    failures = list(itertools.pairwise(found.lives))
+    # Lives that run at the same time are of several jobs, and none follows a failure.
+    pairs = itertools.pairwise(found.lives)
+    failures = [(before, after) for before, after in pairs if before.end <= after.begin]
     recorded_mtbf_s = found.seconds / len(failures) if failures else None
     # From the end of a life to the first step of the next one; without any, what the job took to
     # get to its first step.

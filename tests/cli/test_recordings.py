@@ -11,7 +11,7 @@ from etils import epath
 from orbax_bench_core.config import load_suite
 from tests.support.bucket import served_bucket  # noqa: F401 - a fixture
 from tests.support.processes import run_cli
-from tests.support.recordings import Job
+from tests.support.recordings import NOON, Job
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,14 @@ def test_time_that_saves_wait_for_each_other_is_not_useful(orbax_bench, tmp_path
     assert interval["now"] == pytest.approx(2.6)
     assert interval["goodput_now"] == pytest.approx(0.5 / 2.6, rel=0.01)
     assert interval["goodput_best"] > 0.95
+
+
+@pytest.mark.parametrize(("begin", "assumed"), [(NOON + 1, True), (NOON + 1000, False)])
+def test_jobs_that_run_at_the_same_time_have_no_failures(orbax_bench, tmp_path, begin, assumed):
+    for at in (NOON, begin):
+        job = Job(tmp_path, begin=at).train().saves_of(5).write()
+    interval = json.loads(orbax_bench("diagnose", job.folder, "--json").out)["interval"]
+    assert interval["mtbf_is_assumed"] == assumed
 
 
 def test_a_job_that_never_runs_is_refused(orbax_bench, tmp_path):
