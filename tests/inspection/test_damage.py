@@ -120,6 +120,15 @@ def test_a_save_that_has_not_finished_is_told(copied):
     assert found.problems == ("its save has not finished: its name has .orbax-checkpoint-tmp",)
 
 
+def test_what_lies_behind_a_link_is_there(copied, tmp_path):
+    path = copied("folders")
+    for name in ("state/params.w", "state"):
+        moved = (path / name).rename(tmp_path / name.replace("/", "_"))
+        (path / name).symlink_to(moved)
+    (path / "state" / "params.b" / "around").symlink_to(path)
+    assert not inspect_checkpoint(str(path)).problems
+
+
 def test_a_save_that_ended_before_it_wrote_anything_has_not_finished(tmp_path):
     (path := tmp_path / "5.orbax-checkpoint-tmp").mkdir()
     unfinished = "its save has not finished: its name has .orbax-checkpoint-tmp"
