@@ -99,10 +99,11 @@ class _OptionalNumbers(TyperCommand):
     """A command whose flag `--more` may do without its number."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        args = [
-            f"{MORE}=0" if word == MORE and not after.isdecimal() else word
-            for word, after in itertools.pairwise([*args, ""])
-        ]
+        if any(MORE in one.opts for one in self.params):
+            args = [
+                f"{MORE}=0" if word == MORE and not after.isdecimal() else word
+                for word, after in itertools.pairwise([*args, ""])
+            ]
         return super().parse_args(ctx, args)
 
 
@@ -131,7 +132,9 @@ def _built(name: str) -> Any:
     if isinstance(command, typer.Typer):
         alone.add_typer(command, name=name)
     else:
-        alone.command(name, cls=_OptionalNumbers)(command)
+        # The words of a program that is started are its own, with or without -- before it.
+        settings = {"allow_interspersed_args": name != "record"}
+        alone.command(name, cls=_OptionalNumbers, context_settings=settings)(command)
     return typer.main.get_group(alone).commands[name]
 
 

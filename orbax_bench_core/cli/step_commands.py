@@ -15,13 +15,12 @@ from typing import Annotated, Any, Final
 
 import docstring_parser
 import typer
-from etils import epath
 
 from orbax_bench_core import engine
 from orbax_bench_core.cli import arguments
 from orbax_bench_core.errors import Problem, UserError
 from orbax_bench_core.exit_codes import REGRESSED, Exit
-from orbax_bench_core.files import read_at_most
+from orbax_bench_core.files import place, read_at_most
 from orbax_bench_core.publishing import Notifiers
 
 app = typer.Typer(rich_markup_mode=None)
@@ -149,10 +148,10 @@ def _give(found: engine.Outputs[Any], result: str | None, outputs: str | None) -
             name: {"place": output.place, "metadata": dict(output.metadata)}
             for name, output in found.named.items()
         }
-        epath.Path(outputs).write_text(json.dumps(listed, sort_keys=True))
+        place(outputs).write_text(json.dumps(listed, sort_keys=True))
     returned = json.dumps(found.value, sort_keys=True)
     if result is not None:
-        epath.Path(result).write_text(returned)
+        place(result).write_text(returned)
     print(returned, flush=True)
 
 

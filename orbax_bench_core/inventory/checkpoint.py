@@ -26,6 +26,8 @@ _MOST_TREES: Final = 4
 _MOST_ARRAYS: Final = 32
 """Trees, and arrays of each, that are read for what their options say: they are alike."""
 _DEPTH: Final = 4
+_STRINGS: Final = "_strings.json"
+"""File of Orbax with the values of the strings of a tree."""
 _OF_REPLICA: Final = "ocdbt.process_replica_"
 _EMPTY: Final = ("None", "Dict", "List", "Tuple", "NamedTuple")
 """Kinds of nodes without a value, as `_METADATA` calls them."""
@@ -227,8 +229,10 @@ class _Reader:
         handler = _handlers(root).get(self._item, "")
         is_tree = not handler or locating.writes_a_tree(handler) or self._has(locating.TREE)
         in_msgpack = locating.holds_msgpack(self._folder / locating.MSGPACK_TREE)
-        tree = self._json(self._folder / locating.TREE, needed=is_tree and not in_msgpack) or {}
-        if not all(map(_leaf, _entries(tree))):
+        said = self._json(self._folder / locating.TREE, needed=is_tree and not in_msgpack)
+        tree = said or {}
+        is_described = isinstance(tree.get("tree_metadata"), dict)
+        if said is not None and not (is_described and all(map(_leaf, _entries(tree)))):
             name = self._below(locating.TREE)
             self._problems.append(f"{name} is damaged: its tree_metadata does not describe a tree")
         is_committed, commit = self._commit(root)
@@ -245,6 +249,8 @@ class _Reader:
         elif not in_msgpack or self._has("manifest.ocdbt") or _stored(tree):
             ocdbt, keys = self._keys(tree)
             arrays = self._arrays(tree, keys, described)
+        strings = tuple(name for _, name, kind in _leaves(tree) if kind == "string")
+        self._look_for(strings)
         self._look_at_others(root)
         return StoredCheckpoint(
             path=self._path,
@@ -255,7 +261,7 @@ class _Reader:
             save_s=_duration(root),
             ocdbt=ocdbt,
             arrays=arrays,
-            strings=tuple(name for _, name, kind in _leaves(tree) if kind == "string"),
+            strings=strings,
             sizes=self._sizes,
             processes=described.processes,
             siblings=self._siblings(),
@@ -272,6 +278,13 @@ class _Reader:
         is_recent = any(file.parent.name == layout.ARRAY_METADATA for file in self._sizes)
         is_part = (self._root.parent / locating.ROOT_FILE).exists()  # as a random key's parts are
         return bool(self._item) and (is_recent or _UNMARKED in self._sizes) and not is_part
+
+    def _look_for(self, strings: Sequence[str]) -> None:
+        """Notes the strings of the tree that are not in the file of strings."""
+        held = self._json(self._folder / _STRINGS, needed=bool(strings))
+        lost = [name for name in strings if held is not None and not _holds(held, name)]
+        if lost:
+            self._problems.append(f"{self._below(_STRINGS)} does not hold {listed(lost, _LISTED)}")
 
     def _note_msgpack(self, tree: Mapping[str, Any]) -> None:
         """Says which values lie in the file of msgpack of old releases."""
@@ -345,7 +358,8 @@ class _Reader:
 
     def _commit(self, root: Mapping[str, Any]) -> tuple[bool | None, str]:
         if locating.UNFINISHED in str(self._root):
-            self._problems.append(f"its save has not finished: its name has {locating.UNFINISHED}")
+            said = f"its save has not finished: its name has {locating.UNFINISHED}"
+            self._problems.insert(0, said)  # the cause of all that is missing
             return False, f"no: its name has {locating.UNFINISHED}"
         if PurePosixPath(locating.MARKER_FILE) in self._sizes:
             return True, f"yes: {locating.MARKER_FILE} is there"
@@ -479,6 +493,13 @@ class _Reader:
         unknown = [array.label for array in arrays if leaves and array.name not in leaves]
         if unknown:
             self._problems.append(f"{locating.TREE} does not know {listed(unknown, _LISTED)}")
+
+
+def _holds(held: object, name: str) -> bool:
+    """Says whether Orbax's strings hold one, which it finds by its name as a pointer of JSON."""
+    for key in name.split("/"):
+        held = held.get(key) if isinstance(held, dict) else None
+    return isinstance(held, str)
 
 
 def _duration(root: Mapping[str, Any]) -> float | None:

@@ -131,7 +131,7 @@ def files_below(
     sizes: dict[PurePosixPath, int] = {}
     paths: dict[PurePosixPath, str | os.PathLike[str]] = {}
     alone = not directory.is_dir() and directory.exists()
-    files = iter([(directory.name, str(directory))]) if alone else walk(str(directory))
+    files = iter([(directory.name, str(directory))]) if alone else walk(str(directory), linked=True)
     for name, path in files:
         with contextlib.suppress(FileNotFoundError):  # removed since it was listed
             size, relative = file_size(path), PurePosixPath(name)
@@ -156,11 +156,14 @@ def _count(sizes: Iterable[int]) -> FileCount:
     return FileCount(files=len(found), num_bytes=sum(found))
 
 
-def walk(folder: str, *, strict: bool = False) -> Iterator[tuple[str, str | os.PathLike[str]]]:
+def walk(
+    folder: str, *, strict: bool = False, linked: bool = False
+) -> Iterator[tuple[str, str | os.PathLike[str]]]:
     """Yields each file below a folder: its path in there, with slashes, and where it lies.
 
-    Links to folders are not followed. With `strict` a folder that cannot be listed is an error;
-    otherwise it is left out, as is one that goes away meanwhile.
+    With `linked`, links to folders are followed, but for those to a folder around them. With
+    `strict` a folder that cannot be listed is an error; otherwise it is left out, as is one that
+    goes away meanwhile.
 
     Raises:
         OSError: With `strict`, a folder cannot be listed.
@@ -172,10 +175,23 @@ def walk(folder: str, *, strict: bool = False) -> Iterator[tuple[str, str | os.P
     def refuse(error: OSError) -> None:
         raise error
 
-    for here, _, names in os.walk(folder, onerror=refuse if strict else None):
+    told = refuse if strict else None
+    for here, folders, names in os.walk(folder, onerror=told, followlinks=linked):
         below = here[len(folder) :].strip("/")
+        if linked:
+            folders[:] = [each for each in folders if not _leads_around(f"{here}/{each}", folder)]
         for name in names:
             yield f"{below}/{name}" if below else name, f"{here}/{name}"
+
+
+def _leads_around(child: str, folder: str) -> bool:
+    """Says whether a child of a folder, or of one below it, is a link to a folder around it."""
+    if not os.path.islink(child):  # noqa: PTH114 - many folders
+        return False
+    target, above = os.path.realpath(child), os.path.dirname(child)  # noqa: PTH120
+    while len(above) >= len(folder) and os.path.realpath(above) != target:
+        above = os.path.dirname(above)  # noqa: PTH120
+    return len(above) >= len(folder)
 
 
 def _remote(folder: str) -> Iterator[tuple[str, str | os.PathLike[str]]]:

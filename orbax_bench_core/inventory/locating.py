@@ -73,7 +73,7 @@ def locate(path: str) -> Location:
         return Location(directory)
     entries = sorted(directory.iterdir())
     children = [entry for entry in entries if entry.is_dir()]
-    whole = is_root(directory)
+    whole = is_root(directory) or UNFINISHED in directory.name
     if not whole and (steps := [child for child in children if _is_checkpoint(child)]):
         raise UserError(_choice_of_steps(path, steps))
     items = trees_of(directory)
@@ -89,7 +89,7 @@ def locate(path: str) -> Location:
     if any(matching(directory, f"*{SAFETENSORS}")) or index_file(directory) is not None:
         return Location(directory, form="safetensors")
     if whole:
-        return Location(directory, children[0].name if children else next(iter(named), _USUAL[0]))
+        return Location(directory, children[0].name if children else next(iter(named), None))
     steps = [entry for entry in entries if _STEP.search(entry.name) and holds_msgpack(entry)]
     if steps:
         last = max(steps, key=_by_step)

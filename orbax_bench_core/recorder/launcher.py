@@ -41,8 +41,11 @@ def launch(directory: str, command: Sequence[str], openmetrics: str | None = Non
     """Replaces this process by a program.
 
     Raises:
-        CannotLaunch: It cannot be started, or is a Python that would record nothing.
+        CannotLaunch: It cannot be started, or is a Python that would record nothing, or there is
+            a file where the recording would go.
     """
+    if os.path.isfile(directory):
+        raise CannotLaunch(f"{directory!r} is a file: give a directory for the recording")
     if option := _isolating(command):
         raise CannotLaunch(
             f"{command[0]!r} with {option} reads no variable of the environment, so that nothing "

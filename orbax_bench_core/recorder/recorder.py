@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from orbax_bench_core.recorder import processes
 from orbax_bench_core.recorder.guard import Guard, log
 from orbax_bench_core.recorder.hooks import SAID, Hooks, hooks_of_a_job
+from orbax_bench_core.recorder.launcher import DIRECTORY, OPENMETRICS
 from orbax_bench_core.recorder.lines import FORMAT, LinesFile
 from orbax_bench_core.recorder.operations import Frame, Operation, Tracker, rss
 from orbax_bench_core.recorder.stalls import FEWEST, stall_limit
@@ -81,6 +82,7 @@ class Recorder:
         self._rarely = _REMOTE if "://" in self.directory else 1.0
         self._write_at = self._alive_at = 0.0
         self._failing = False  # whether the last write did not succeed
+        self._has_metrics = True  # whether the last figures were written
         self._wake, self._closing = threading.Event(), threading.Event()
         self._tracker.wake = self._wake.set
         self._thread = threading.Thread(target=self._run, name="orbax-bench-recorder", daemon=True)
@@ -180,6 +182,9 @@ class Recorder:
             self._wake.wait(_SAMPLE_S if self._tracker.open else _IDLE_S)
             self._wake.clear()
             if self._guard.off:
+                if self._file is not None:
+                    with contextlib.suppress(Exception):
+                        self._file.write(self._guard.lines)  # why the recording ends
                 return
             self._guard.call("writer", self._work, False)
         self._guard.call("writer", self._work, True)
@@ -216,8 +221,8 @@ class Recorder:
             except Exception as error:  # noqa: BLE001 - clients of object stores have their own
                 if not self._failing:
                     log.warning("orbax-bench cannot record to %s yet: %r", self.directory, error)
+                    self._guard.note("write", error)
                 self._failing, self._write_at = True, now + _AGAIN_S
-                self._guard.note("write", error)
 
     def _warn(
         self, of: Frame | Operation, seconds: float, part: tuple[str, str], which: str
@@ -261,7 +266,14 @@ class Recorder:
             self._file.write(lines)
         if self._openmetrics is not None:
             file = os.path.join(self._openmetrics, f"orbax_{self._host}.prom")
-            self._guard.call("openmetrics", self.summary().write, file)
+            try:
+                self.summary().write(file)
+                self._has_metrics = True
+            except OSError as error:
+                if self._has_metrics:
+                    log.warning("orbax-bench cannot write %s yet: %r", file, error)
+                    self._guard.note("openmetrics", error)
+                self._has_metrics = False
 
     def _open(self) -> bool:
         """Begins the file, once the job has done something that is recorded."""
@@ -309,9 +321,9 @@ _active: Recorder | None = None
 def record(directory: str | os.PathLike[str], *, openmetrics: str | None = None) -> Recorder:
     """Begins to record the saves, loads and steps of this process, until it is closed or ends.
 
-    `with record(DIR): ...` ends with the block. Where this process is recorded already, such as by
-    `orbax-bench record`, that recording goes on. It never raises, and never slows a job down by
-    more than a millisecond a save.
+    `with record(DIR): ...` ends with the block. Where this process is recorded already, or was
+    started by `orbax-bench record`, that recording goes on, in its own place. It never raises, and
+    never slows a job down by more than a millisecond a save.
 
     Args:
         directory: Where the recording goes, local or `gs://`; the same for all hosts of a job.
@@ -320,6 +332,10 @@ def record(directory: str | os.PathLike[str], *, openmetrics: str | None = None)
     """
     global _active  # noqa: PLW0603 - a process has one recorder
     if _active is None or _active.is_closed:
-        _active = Recorder(directory, openmetrics=openmetrics)
+        # The launcher's begins with the import of Orbax, which may come later.
+        _active = Recorder(
+            os.environ.get(DIRECTORY) or directory,
+            openmetrics=os.environ.get(OPENMETRICS) or openmetrics,
+        )
         return _active
     return _active.shared()

@@ -77,6 +77,8 @@ class Summary:
     def write(self, file: str) -> None:
         """Writes the figures in the format of OpenMetrics, and replaces the file by them.
 
+        Makes its folder where that is missing.
+
         Raises:
             OSError: It cannot be written.
         """
@@ -89,6 +91,7 @@ class Summary:
         if self.last_commit is not None:
             name = "orbax_last_commit_timestamp_seconds"
             text += f"# TYPE {name} gauge\n{name} {self.last_commit}\n"
+        os.makedirs(os.path.dirname(file), exist_ok=True)
         new = f"{file}.{os.getpid()}"
         with open(new, "w", encoding="utf-8") as opened:
             opened.write(f"{text}# EOF\n")

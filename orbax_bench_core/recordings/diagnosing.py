@@ -26,7 +26,10 @@ def diagnose(found: recording.Recording, *, mtbf_s: float | None = None) -> reco
         found: The job, as it was recorded.
         mtbf_s: Seconds between two failures of the job; by default as they were recorded.
     """
-    return recording.diagnosis_of(found, lambda diagnosis: _interval(found, diagnosis, mtbf_s))
+    said = recording.diagnosis_of(found, lambda diagnosis: _interval(found, diagnosis, mtbf_s))
+    # A bucket is asked only for the suite itself.
+    is_left = "://" in said.checkpoint or _last_left(found) is not None
+    return said if is_left else said.model_copy(update={"checkpoint": ""})
 
 
 def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
@@ -37,11 +40,10 @@ def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
     Raises:
         UserError: No checkpoint is left to be read.
     """
-    saved = [one.path for one in job.saves[::-1] if one.is_whole and one.fate == "committed"]
+    saved = _committed(job)
     if not saved:
         raise UserError(f"no save of {job.place} was committed: nothing tells what it saves")
-    left = (path for path in saved[:_MOST_TRIED] if place(path).exists())
-    like = next(left, None)
+    like = _last_left(job)
     if like is None:
         raise UserError(
             f"{job.place}: none of the job's last checkpoints is left, such as {saved[0]!r}: a "
@@ -52,21 +54,33 @@ def suite_like(job: recording.Recording, file: str = "job.yaml") -> LoadedSuite:
     return draft_suite(subject, "options", file=file, devices=devices, with_schema=False)
 
 
+def _committed(job: recording.Recording) -> list[str]:
+    """Returns the paths of the checkpoints of a job, the last one first."""
+    return [one.path for one in job.saves[::-1] if one.is_whole and one.fate == "committed"]
+
+
+def _last_left(job: recording.Recording) -> str | None:
+    """Returns the last of them that is left; None if none of the last hundred is."""
+    return next((path for path in _committed(job)[:_MOST_TRIED] if place(path).exists()), None)
+
+
 def _interval(
     found: recording.Recording, diagnosis: recording.Diagnosis, mtbf_s: float | None
 ) -> recording.Interval | None:
     """Returns how often to save; None of a job with fewer than two saves, or without steps.
 
-    A log of ml-goodput-measurement does not say what goes on in the background.
+    Saves that block another thread do not say what they cost training, and a log of
+    ml-goodput-measurement does not say what goes on in the background.
     """
     if (
         found.kind == "goodput"
         or diagnosis.calls is None
         or diagnosis.steps is None
+        or diagnosis.thread
         or not diagnosis.seconds
     ):
         return None
-    saves = [one for one in found.saves if one.is_whole]
+    saves = sorted((one for one in found.saves if one.is_whole), key=lambda one: one.life)
     gaps = [
         after.first.t - before.first.t
         for before, after in itertools.pairwise(saves)
@@ -74,16 +88,19 @@ def _interval(
     ]
     if not gaps:
         return None
-    failures = list(itertools.pairwise(found.lives))
+    # Lives that run at the same time are of several jobs, and none follows a failure.
+    pairs = itertools.pairwise(found.lives)
+    failures = [(before, after) for before, after in pairs if before.end <= after.begin]
     recorded_mtbf_s = found.seconds / len(failures) if failures else None
     # From the end of a life to the first step of the next one; without any, what the job took to
     # get to its first step.
     back = [_first_step(after) - before.end for before, after in failures]
     back = back or [_first_step(found.lives[-1]) - found.lives[-1].begin]
+    own_s = diagnosis.explicit_s / len(saves)  # waits by calls of the job's own
     steps, behind = diagnosis.steps, diagnosis.background
     given: dict[str, float | None] = {
-        "mtbf_s": mtbf_s or recorded_mtbf_s or ASSUMED_MTBF_S,
-        "blocking_s": diagnosis.calls.median,
+        "mtbf_s": (recorded_mtbf_s or ASSUMED_MTBF_S) if mtbf_s is None else mtbf_s,
+        "blocking_s": statistics.median(one.first.blocked_s for one in saves) + own_s,
         "background_s": 0.0 if behind is None else behind.median,
         "slowdown": 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio)),
         "recovery_s": max(0.0, statistics.median(back)),
@@ -91,10 +108,15 @@ def _interval(
     }
     job = job_of(given)
     now = statistics.median(gaps)
-    plan = plan_goodput(job, interval_s=max(1e-3, now - job.blocking_s))
+    # What saves wait for each other today is in their calls, and no time of work.
+    blocking = diagnosis.calls.median + own_s
+    work = max(1e-3, now - blocking)
+    given |= {"blocking_s": blocking, "background_s": min(job.background_s, work)}
     way = "async" if job.background_s else "sync"
-    best = next(each for each in plan.strategies if each.name == way and each.is_best)
-    today = next(each for each in plan.strategies if each.name == way and not each.is_best)
+    best = next(each for each in plan_goodput(job).strategies if each.name == way)
+    today = [
+        each for each in plan_goodput(job_of(given), interval_s=work).strategies if not each.is_best
+    ][-1]
     return recording.Interval(
         now=now,
         best=best.interval_s,

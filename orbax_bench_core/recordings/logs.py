@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import math
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -23,6 +24,8 @@ _RECENT_S: Final = 60.0
 """A log that was written so few seconds ago is that of a job that still runs."""
 _MESSAGES: Final = ("textPayload", "message", "msg", "log")
 """Keys of an entry of JSON whose text is a line of a log."""
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""What a terminal takes as a colour."""
 _MOMENTS: Final = ("timestamp", "time", "receiveTimestamp")
 
 _NOTHING: Final = (
@@ -58,7 +61,7 @@ def read_job(path: str, *, now: float | None = None) -> Recording:
         return recording_of(path, starts, notes=told.notes, kind="goodput", since=since)
     log = OrbaxLog(written or now)
     for moment, line in _lines(text):
-        log.take(moment, line)
+        log.take(moment, _COLOUR.sub("", line))
     if not log.has_operations:
         raise UserError(f"{path} {_NOTHING}")
     return recording_of(path, log.starts(), notes=log.notes(), kind="log", since=since)

@@ -1,5 +1,6 @@
 """A recording of a training job, given to commands that read runs."""
 
+import json
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ from etils import epath
 from orbax_bench_core.config import load_suite
 from tests.support.bucket import served_bucket  # noqa: F401 - a fixture
 from tests.support.processes import run_cli
-from tests.support.recordings import Job
+from tests.support.recordings import NOON, Job
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,20 @@ def test_a_program_that_has_such_an_option_itself_is_started(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("before", [[], ["--"]])
+def test_a_program_gets_its_words_as_they_are(tmp_path, before):
+    words = ["--more", "--out=2", "-o", "x", "--help", "--", "--more"]
+    program = [sys.executable, "-c", "import sys; print(*sys.argv[1:])", *words]
+    done = run_cli("record", "-o", tmp_path, *before, *program)
+    assert done.stdout == " ".join(words) + "\n", done.stderr
+
+
+def test_a_file_where_a_recording_would_go_is_refused(tmp_path):
+    (tmp_path / "recording").write_text("")
+    done = run_cli("record", "-o", tmp_path / "recording", "--", "true")
+    assert (done.returncode, "is a file: give a directory" in done.stderr) == (2, True)
+
+
 def test_a_recording_in_a_bucket_is_told_as_one_on_disk_and_stays_as_it_is(
     orbax_bench,
     tmp_path,
@@ -77,6 +92,47 @@ def test_a_recording_in_a_bucket_is_told_as_one_on_disk_and_stays_as_it_is(
 def test_diagnose_reads_it(orbax_bench, tmp_path):
     Job(tmp_path).train().saves_of(2).write()
     assert orbax_bench("diagnose", tmp_path / "recording").code == 0
+
+
+def test_a_suite_is_offered_only_where_a_checkpoint_is_left(orbax_bench, tmp_path):
+    job = Job(tmp_path).train()
+    for number in range(2):
+        job.save(path=str(tmp_path / f"{number}")).train()
+    job.write()
+    assert "--suite" not in orbax_bench("diagnose", job.folder).out
+    (tmp_path / "0").mkdir()
+    assert "--suite" in orbax_bench("diagnose", job.folder).out
+
+
+@pytest.mark.parametrize("waits_itself", [False, True])
+def test_time_that_saves_wait_for_each_other_is_not_useful(orbax_bench, tmp_path, waits_itself):
+    job = Job(tmp_path).train()
+    for _ in range(30):
+        if waits_itself:
+            job.save(call=0.1, behind=2.0).lines.append({"line": "wait", "t": job.t, "seconds": 2})
+            job.t += 2.0
+        else:
+            job.save(call=2.1, waited=2.0, behind=2.5)
+        job.train(0.5)
+    done = orbax_bench("diagnose", job.write().folder, "--json")
+    interval = json.loads(done.out)["interval"]
+    assert interval["now"] == pytest.approx(2.6)
+    assert interval["goodput_now"] == pytest.approx(0.5 / 2.6, rel=0.01)
+    assert interval["goodput_best"] > 0.95
+
+
+@pytest.mark.parametrize(("begin", "assumed"), [(NOON + 1, True), (NOON + 1000, False)])
+def test_jobs_that_run_at_the_same_time_have_no_failures(orbax_bench, tmp_path, begin, assumed):
+    for at in (NOON, begin):
+        job = Job(tmp_path, begin=at).train().saves_of(5).write()
+    interval = json.loads(orbax_bench("diagnose", job.folder, "--json").out)["interval"]
+    assert interval["mtbf_is_assumed"] == assumed
+
+
+def test_a_job_that_never_runs_is_refused(orbax_bench, tmp_path):
+    Job(tmp_path).train().saves_of(3).write()
+    done = orbax_bench("diagnose", tmp_path / "recording", "--mtbf", "0")
+    assert (done.code, "must be more than 0 seconds" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,15 @@ DAMAGE = [
     ("ocdbt", write("_CHECKPOINT_METADATA", "{"), "_CHECKPOINT_METADATA is damaged: Expecting"),
     ("ocdbt", remove("state/_METADATA"), "state/_METADATA is missing"),
     ("ocdbt", write("state/_METADATA", "[]"), "state/_METADATA is damaged: it holds list"),
+    ("ocdbt", write("state/_METADATA", "{}"), "its tree_metadata does not describe a tree"),
+    (
+        "ocdbt",
+        write("state/_METADATA", '{"tree_metadata": 5}'),
+        "_METADATA is damaged: its tree_metadata does not describe a tree",
+    ),
+    ("ocdbt", remove("state/_strings.json"), "state/_strings.json is missing"),
+    ("ocdbt", write("state/_strings.json", "{"), "state/_strings.json is damaged: Expecting"),
+    ("zarr2", write("state/_strings.json", "{}"), "state/_strings.json does not hold name"),
     ("ocdbt", write("state/_sharding", "x"), "state/_sharding is damaged"),
     (
         "ocdbt",
@@ -109,6 +118,24 @@ def test_a_save_that_has_not_finished_is_told(copied):
     found = inspect_checkpoint(str(path))
     assert found.stored.is_committed is False
     assert found.problems == ("its save has not finished: its name has .orbax-checkpoint-tmp",)
+
+
+def test_what_lies_behind_a_link_is_there(copied, tmp_path):
+    path = copied("folders")
+    for name in ("state/params.w", "state"):
+        moved = (path / name).rename(tmp_path / name.replace("/", "_"))
+        (path / name).symlink_to(moved)
+    (path / "state" / "params.b" / "around").symlink_to(path)
+    assert not inspect_checkpoint(str(path)).problems
+
+
+def test_a_save_that_ended_before_it_wrote_anything_has_not_finished(tmp_path):
+    (path := tmp_path / "5.orbax-checkpoint-tmp").mkdir()
+    unfinished = "its save has not finished: its name has .orbax-checkpoint-tmp"
+    lines = (unfinished, "_METADATA is missing")
+    assert inspect_checkpoint(str(path)).problems == lines
+    (path / "_CHECKPOINT_METADATA").write_text("{}")
+    assert inspect_checkpoint(str(path)).problems == lines
 
 
 def test_a_marker_that_is_gone_leaves_the_time_of_the_commit(copied):

@@ -72,6 +72,15 @@ def test_a_loop_of_v1_is_recorded_by_a_line(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_launcher_says_where_a_job_is_recorded_that_records_itself(tmp_path):
+    command = job("v1_loop", tmp_path / "checkpoints", tmp_path / "own")
+    done = run_cli("record", "-o", tmp_path / "recording", "--", *command)
+    assert " saves (0 failed)" in done.stdout, done.stderr
+    check_v1(diagnosed(tmp_path))
+    assert not (tmp_path / "own").exists()
+
+
+@pytest.mark.slow
 def test_the_launcher_records_it_to_a_bucket_as_the_checkpoints_of_a_job_are(tmp_path, emulator):
     place = "gs://bench-bucket/recording"
     command = job("v1_loop", tmp_path / "checkpoints")

@@ -109,6 +109,31 @@ def test_a_job_is_unharmed_where_nothing_can_be_written(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_place_that_cannot_be_written_for_long_costs_no_line(tmp_path):
+    """Neither that of the recording nor that of the figures switches the recorder off."""
+    blocked, metrics = tmp_path / "blocked", tmp_path / "file" / "metrics"
+    blocked.write_text("")
+    metrics.parent.write_text("")
+    before = (
+        "import orbax_bench_core.recorder.recorder as ours\n"
+        "ours._AGAIN_S = 0.0\n"
+        f"recorder._openmetrics = {str(metrics)!r}"
+    )
+    end = (
+        "def save(name):\n"
+        f"    ocp.PyTreeCheckpointer().save({str(tmp_path)!r} + name, tree)\n"
+        "    time.sleep(0.1)\n"
+        "for number in range(25): save(f'/a{number}')\n"
+        f"os.remove({str(blocked)!r})\n"
+        "for number in range(25): save(f'/b{number}')"
+    )
+    assert run_job(tmp_path, folder=blocked / "rec", before=before, end=end) == 2
+    found = read_recording(str(blocked / "rec"))
+    assert [one.fate for one in found.saves] == ["committed"] * 54
+    assert found.lives[0].is_closed
+
+
+@pytest.mark.slow
 def test_a_job_is_unharmed_without_a_client_of_its_bucket(tmp_path):
     missing = "sys.modules['gcsfs'] = sys.modules['tensorflow'] = None"
     assert 1 <= run_job(tmp_path, folder="gs://bucket/recording", before=missing) <= 3
@@ -245,8 +270,8 @@ def test_the_summary_is_a_file_of_metrics(tmp_path):
     summary = Summary(seconds=100.0, committed=3, failed=1, blocked_s=2.0, last_commit=1e9)
     assert str(summary).startswith("4 saves (1 failed) blocked 2 s, 2.0 % of the time")
     assert "blocked 1235 s, 1.2 %" in str(Summary(seconds=1e5, blocked_s=1234.6))
-    summary.write(str(tmp_path / "orbax_0.prom"))
-    (file,) = tmp_path.iterdir()
+    summary.write(str(tmp_path / "made" / "orbax_0.prom"))
+    (file,) = (tmp_path / "made").iterdir()
     lines = file.read_text().splitlines()
     assert 'orbax_saves_total{state="failed"} 1' in lines
     assert lines[-1] == "# EOF"

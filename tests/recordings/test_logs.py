@@ -52,6 +52,10 @@ def without_times(text):
     return "".join(f"{ABSL.sub('INFO:absl:', line)}\n" for line in text.splitlines())
 
 
+def of_a_terminal(text):
+    return "".join(f"\x1b[32m{line}\x1b[0m\r\n" for line in text.splitlines())
+
+
 def of_a_pod(text):
     return "".join(f"{moment} {line}\n" for moment, line in dated(text))
 
@@ -62,7 +66,7 @@ def of_cloud_logging(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [str, without_times, of_a_pod, of_cloud_logging])
+@pytest.mark.parametrize("form", [str, without_times, of_a_terminal, of_a_pod, of_cloud_logging])
 def test_a_log_tells_what_the_recording_of_its_job_does(job, tmp_path, form):
     log = tmp_path / "train.log"
     log.write_text(form((job / "train.log").read_text()))

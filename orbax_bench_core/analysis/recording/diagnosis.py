@@ -67,6 +67,7 @@ def diagnosis_of(
         ),
         checkpoint=next((one.path for one in whole[::-1] if one.fate == "committed"), ""),
         notes=recording.notes,
+        unread=recording.unread,
     )
     unsaid = () if recording.kind == "recording" else tuple(_unsaid(found))
     found = found.model_copy(update={"unsaid": unsaid, "interval": interval_of(found)})

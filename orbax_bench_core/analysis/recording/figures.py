@@ -47,26 +47,24 @@ def steps_of(recording: Recording) -> model.StepFigures | None:
         with its 95 % interval; it is missing where there are too few of either. None without any
         step.
     """
-    rows: list[np.ndarray[Any, np.dtype[np.float64]]] = []
     own_all: list[float] = []
+    tables: list[np.ndarray[Any, np.dtype[np.float64]]] = []
     for number, life in enumerate(recording.lives):
         operations = [one for one in recording.operations if one.life == number]
         own, inside, outside, group = _sorted_steps(life, operations)
         own_all += own.tolist()
-        for each in range(int(group.max(initial=-1)) + 1):
-            here = group == each
-            a, b = own[here & inside], own[here & outside]
-            rows.append(np.array([a.sum(), a.size, b.sum(), b.size], np.float64))
+        weights = (own * inside, inside, own * outside, outside)
+        tables.append(np.stack([np.bincount(group, each) for each in weights], axis=1))
     if not own_all:
         return None
     figures = model.StepFigures(count=len(own_all), median=statistics.median(own_all))
-    if not rows:
-        return figures
-    table = np.stack(rows)
-    if min(table[:, 1].sum(), table[:, 3].sum()) < _FEWEST_STEPS or len(rows) < _FEWEST_INTERVALS:
+    table = np.concatenate(tables)
+    if min(table[:, 1].sum(), table[:, 3].sum()) < _FEWEST_STEPS or len(table) < _FEWEST_INTERVALS:
         return figures
     rng = np.random.default_rng(len(own_all))
-    sums = table[rng.integers(0, len(table), (_DRAWS, len(table)))].sum(1)
+    # One draw after the other: of a job that saves 100,000 times all at once take gigabytes.
+    draws = (rng.integers(0, len(table), len(table)) for _ in range(_DRAWS))
+    sums = np.stack([table[drawn].sum(0) for drawn in draws])
     sums = sums[(sums[:, 1] > 0) & (sums[:, 3] > 0)]
     ratios = (sums[:, 0] / sums[:, 1]) / (sums[:, 2] / sums[:, 3])
     low, high = np.quantile(ratios, [0.025, 0.975])

@@ -105,6 +105,7 @@ class Diagnosis(ResultModel):
     # a recorder's lines, Orbax's lines of a log, or a log of ml-goodput-measurement
     source: Literal["recording", "log", "goodput"] = "recording"
     unsaid: tuple[str, ...] = ()  # what a log does not say
+    unread: tuple[str, ...] = ()  # what of it is missing or cannot be read
     hosts: int
     lives: int  # starts of the job
     seconds: float  # that it ran; 0 if a log has no times

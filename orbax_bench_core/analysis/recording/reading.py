@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pydantic
 
+from orbax_bench_core import pages
 from orbax_bench_core.analysis.recording.lines import EventSums, Line
 from orbax_bench_core.errors import UserError, command
 from orbax_bench_core.files import matching, place, read_at_most
@@ -28,6 +29,8 @@ _QUIET_S: Final = 35.0
 _QUIET_REMOTE_S: Final = 200.0
 _OWN_STEP: Final = ("begin", "end")
 """Lines whose step is that of the operation, not of the call in which it failed."""
+_KEPT: Final = ("write", "openmetrics")
+"""Places of errors of the recorder that cost nothing of what it hears."""
 _WRITTEN: Final = "worker/io/raw/"
 """In the names of events that tell what the counters of the process have counted meanwhile."""
 _BYTES: Final = (f"{_WRITTEN}gbytes", "worker/io/requested/gbytes")
@@ -155,6 +158,7 @@ class Recording:
     lives: tuple[Life, ...]
     operations: tuple[Operation, ...]  # in order of time
     notes: tuple[str, ...]
+    unread: tuple[str, ...] = ()  # what of it is missing or cannot be read
     kind: Kind = "recording"
 
     @property
@@ -194,13 +198,26 @@ def read_recording(folder: str, *, now: float | None = None) -> Recording:
                 torn += 1
     begun = [found for found in by_process.values() if found and found[0].format == FORMAT]
     if not begun:
+        version = max((found[0].format for found in by_process.values() if found), default=0)
+        if version > FORMAT:
+            raise UserError(
+                f"{folder} is a recording of version {version}, which a later release of "
+                f"orbax-bench reads; this one reads version {FORMAT}"
+            )
+        holds = "no recording that can be read" if by_process else "no recording"
         raise UserError(
-            f"{folder} holds no recording, which has files host_00000/*.jsonl: "
+            f"{folder!r} holds {holds}, which has files host_00000/*.jsonl: "
             f"`{command('record', '-o', folder)} -- python train.py` makes one"
         )
-    notes = [f"lines that cannot be read are left out: {torn}"] if torn else []
+    unread = [pages.count(torn, "damaged line")] if torn else []
     if others := len(by_process) - len(begun):
-        notes.append(f"files that do not begin with a process of version {FORMAT}: {others}")
+        unread.append(f"{pages.count(others, 'file')} without a first line of version {FORMAT}")
+    erred = [line for found in begun for line in found if line.line == "trouble"]
+    # What could not be written was written later.
+    if lost := [line for line in erred if line.where not in _KEPT]:
+        what = f"{lost[-1].where}: {lost[-1].error}"
+        unread.append(f"what {pages.count(len(lost), 'error')} of the recorder cost ({what})")
+    notes = []
     lacking = sorted({name for found in begun for name in found[0].lacking})
     if lacking:
         notes.append(f"not heard, because this release does not have it: {', '.join(lacking)}")
@@ -211,7 +228,7 @@ def read_recording(folder: str, *, now: float | None = None) -> Recording:
         starts[-1][found[0].host] = found
     quiet_s = _QUIET_REMOTE_S if "://" in folder else _QUIET_S
     since = (time.time() if now is None else now) - quiet_s
-    return recording_of(folder, starts, notes=notes, since=since)
+    return recording_of(folder, starts, notes=notes, unread=unread, since=since)
 
 
 def recording_of(
@@ -220,6 +237,7 @@ def recording_of(
     *,
     since: float,
     notes: Iterable[str] = (),
+    unread: Iterable[str] = (),
     kind: Kind = "recording",
 ) -> Recording:
     """Puts the lines of a job together.
@@ -228,23 +246,26 @@ def recording_of(
         place: Where they come from.
         starts: The lines of each start of the job, by process.
         since: Seconds since the epoch: the last start goes on if it has a line of a later time.
-        notes: What could not be read.
+        notes: What is not known of it.
+        unread: What of it is missing or cannot be read, other than files of hosts.
         kind: What wrote the lines.
     """
-    said = list(notes)
+    lost = list(unread)
     lives: list[Life] = []
     operations: list[Operation] = []
     for number, start in enumerate(starts):
         lives.append(_life(start, since if number == len(starts) - 1 else math.inf))
         operations += _operations(start, number, is_going=lives[-1].is_going)
-        if missing := max(found[0].hosts for found in start.values()) - len(start):
-            said.append(f"life {number + 1}: files of hosts that are missing: {missing}")
+        hosts = max(found[0].hosts for found in start.values())
+        if missing := hosts - len(start):
+            lost.append(f"{missing} of the {hosts} hosts of life {number + 1}")
     operations.sort(key=lambda one: one.first.t)
     return Recording(
         place=place,
         lives=tuple(lives),
         operations=tuple(operations),
-        notes=tuple(said),
+        notes=tuple(notes),
+        unread=tuple(lost),
         kind=kind,
     )
 

@@ -40,9 +40,13 @@ def headline(found: model.Diagnosis) -> pages.Callout:
     if found.findings:
         first = found.findings[0]
         return pages.Callout(WORDS[first.kind], first.text, "bad")
+    of = "in what the log says, " if found.unsaid else "in what was read, " if found.unread else ""
     if found.calls is None:
-        going = "no save has ended yet" if found.is_going else "no save has ended"
-        return pages.Callout("NOTHING TO SAY", going, "unsure")
+        said = "no save has ended yet" if found.is_going else "no save has ended"
+        if found.committed:
+            count = pages.count(found.committed, "save")
+            said = f"{count} committed, and nothing tells how long training was blocked"
+        return pages.Callout("NOTHING TO SAY", of + said, "unsure")
     cost = f"saves block {pages.seconds(found.calls.median)} each"
     if found.seconds:
         whom = f"the thread {pages.code(found.thread)} for " if found.thread else ""
@@ -50,7 +54,6 @@ def headline(found: model.Diagnosis) -> pages.Callout:
     saves = f"{pages.count(found.committed, 'save')} committed, none failed"
     if found.unknown:
         saves = f"{pages.count(found.unknown, 'save')}, committed or not"
-    of = "in what the log says, " if found.unsaid else ""
     return pages.Callout("NO TROUBLE", f"{of}{cost}; {saves}", "good")
 
 
@@ -133,6 +136,8 @@ def _facts(found: model.Diagnosis) -> Iterator[tuple[str, str]]:
         yield f"{found.thread or 'training'} blocked", f"{each} each, {total} in all{waited}"
     if found.unsaid:
         yield "unknown", f"the log does not say {listed(found.unsaid)}"
+    if found.unread:
+        yield "missing", listed(found.unread)
     if found.background is not None:
         yield "in the background", f"{pages.seconds(found.background.median)} each"
     if found.failed_loads:

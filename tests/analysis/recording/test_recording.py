@@ -1,5 +1,7 @@
 """Recordings by their lines: hosts and starts put together, and what is said of them."""
 
+import tracemalloc
+
 import pytest
 
 from orbax_bench_core.analysis.recording import (
@@ -8,6 +10,7 @@ from orbax_bench_core.analysis.recording import (
     diagnosis_of,
     read_recording,
 )
+from orbax_bench_core.analysis.recording.figures import steps_of
 from orbax_bench_core.errors import UserError
 from tests.support.recordings import NOON, Job
 from tests.support.shown import assert_tells, next_command, terminal
@@ -199,3 +202,44 @@ def test_starts_of_a_job_are_lives_and_the_same_step_saved_again_is_another_save
 def test_a_folder_without_a_recording_is_refused_with_the_command_that_makes_one(tmp_path):
     with pytest.raises(UserError, match=r"orbax-bench record -o .* -- python train.py"):
         read_recording(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", r"holds no recording that can be read"),
+        ('{"line":"life","format":2,"t":1}', r"version 2, which a later release .* version 1"),
+    ],
+)
+def test_a_recording_that_is_not_understood_is_told_apart_from_none(tmp_path, line, said):
+    (file := tmp_path / "host_00000" / "a.jsonl").parent.mkdir()
+    file.write_text(line)
+    with pytest.raises(UserError, match=said):
+        read_recording(str(tmp_path))
+
+
+def test_a_long_job_takes_no_memory_for_each_draw_of_its_steps(job):
+    recording = read_recording(str(job.saves_of(3000).write().folder))
+    tracemalloc.start()
+    assert steps_of(recording).ratio == pytest.approx(1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * 2**20  # of 300,000 steps; all draws at once are twice that
+
+
+def test_what_was_not_read_is_said_with_the_answer(tmp_path):
+    job = Job(tmp_path, hosts=4).train().saves_of(12)
+    for where in ("event", "write", "openmetrics"):
+        job.lines.append({"line": "trouble", "t": job.t, "where": where, "error": "TypeError()"})
+    found = found_of(job.write(torn='{"line":"beg'))
+    printed = terminal(diagnosis_document(found))
+    assert "NO TROUBLE: in what was read, saves block" in printed
+    erred = "what 1 error of the recorder cost (event: TypeError())"
+    assert f"1 damaged line, {erred}, 3 of the 4 hosts of life 1" in " ".join(printed.split())
+
+
+def test_a_save_whose_last_line_was_never_written_has_ended(job):
+    job.save(ends=False)
+    job.lines.append({"line": "ended", "id": 1, "t": job.t, "state": "committed"})
+    printed = terminal(diagnosis_document(found_of(job.write(close=False))))
+    assert "NOTHING TO SAY: 1 save committed, and nothing tells how long" in printed
