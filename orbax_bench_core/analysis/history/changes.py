@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 FEWEST: Final = 10
-"""Runs of a season before anything is flagged."""
+"""Runs of a season before any is tested; what can be flagged takes more, see `fewest_runs`."""
 
 SIGNIFICANCE: Final = 0.05
 """Share of the series without any change in which a flag is raised within a season's 60 nights."""
@@ -112,6 +112,19 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
             start = flag.cut
             ranks[start : night + 1] = _ranks(every[start : night + 1])
     return found
+
+
+def fewest_runs(level: float) -> int:
+    """Returns the runs of a season before which nothing can be flagged, whatever they measure.
+
+    The clearest change there is, from every run below to every run above, stays below the
+    threshold of fewer.
+    """
+    return next(
+        count
+        for count in itertools.count(FEWEST)
+        if _largest(_ranks(range(count)))[1] > threshold(level, count)
+    )
 
 
 def _placed(season: Any, cut: int) -> int:
