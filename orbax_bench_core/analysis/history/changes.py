@@ -26,6 +26,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -117,13 +118,18 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
 def fewest_runs(level: float) -> int:
     """Returns the runs of a season before which nothing can be flagged, whatever they measure.
 
-    The clearest change there is, from every run below to every run above, stays below the
+    The clearest change there is, in the middle from lower runs to higher ones, stays below the
     threshold of fewer.
     """
+
+    def clearest(count: int) -> float:
+        # As `_largest` has it, without libraries that take longer to import than a short history.
+        scores = [statistics.NormalDist().inv_cdf((at + 0.5) / count) for at in range(count)]
+        spread, half = math.hypot(*scores) / math.sqrt(count), count // 2
+        return -sum(scores[:half]) / (spread * math.sqrt(half * (count - half) / count))
+
     return next(
-        count
-        for count in itertools.count(FEWEST)
-        if _largest(_ranks(range(count)))[1] > threshold(level, count)
+        count for count in itertools.count(FEWEST) if clearest(count) > threshold(level, count)
     )
 
 

@@ -16,6 +16,7 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     remarks,
     share,
     short_names,
+    some_failed,
     worst_first,
 )
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
@@ -135,6 +136,11 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
             " A change is of operations measured next to each other; where noise is large, "
             "medians of all can go the other way."
         )
+    if any(map(some_failed, every)):
+        sides += (
+            " A failed attempt counts as ten times as slow as the slowest that passed; medians are "
+            "of those that passed."
+        )
     if report.is_study or len(margins) != 1:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
@@ -165,12 +171,16 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
 
 
 def _short_of_time(report: VerdictReport) -> bool:
-    """Returns whether stalls and failures have no limit, as it would have taken too long."""
+    """Returns whether stalls or failures have no limit, as it would have taken too long."""
     gate = report.gate
-    return "auto" in (gate.max_stalls, gate.max_failures) and any(
-        point.failures is not None and point.failures.attempts < gate.fewest_of_pass(0.0)
-        for point in report.points
-    )
+    for point in report.points:
+        found = [point.failures] if gate.max_failures == "auto" else []
+        stalls = [each.verdict.stalls for each in primary(point) if gate.max_stalls == "auto"]
+        unlimited = any(each is not None and each.limit is None for each in (*found, *stalls))
+        attempts = 0 if point.failures is None else point.failures.attempts
+        if unlimited and 0 < attempts < gate.fewest_of_pass(0.0):
+            return True
+    return False
 
 
 def _counted(what: str, both: tuple[int, int], of: int, units: str, bound: float) -> str:
