@@ -54,7 +54,9 @@ def test_a_setting_whose_repeats_failed_is_named_next_to_the_choice(
     ]
     done = orbax_bench("best", make_run(records, points=points, num_repeats=4).root)
     assert done.code == 0
-    assert "; 1 setting cannot be chosen: size=1: 3 of 4 repeats did not pass" in " ".join(done.out.split())
+    assert "; 1 setting cannot be chosen: size=1: 3 of 4 repeats did not pass" in " ".join(
+        done.out.split()
+    )
 
 
 def test_json_has_everything(orbax_bench, sweep):

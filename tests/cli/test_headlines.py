@@ -9,6 +9,7 @@ import pytest
 from orbax_bench_core.config import BLOCK_SIZE, GateConfig
 from orbax_bench_core.records import ErrorInfo
 from orbax_bench_core.sweep import arrangement
+from tests.support.paired_runs import make_separate_run  # noqa: F401 - a fixture
 
 TIMES = {"save": 0.06, "load": 0.02}
 
@@ -92,3 +93,19 @@ def test_more_operations_do_not_help_values_that_have_no_ratio(compared):
     assert "? INCONCLUSIVE: saves were not judged: the value in block 0, slot 0 is 0" in said
     assert "--more" not in said
     assert "More operations would not do" in said
+
+
+def test_runs_apart_have_no_interval_and_no_power(orbax_bench, make_separate_run, tmp_path):
+    """It was "found 8 times in 10" by the limit itself, and "95 % interval: +59 %"."""
+    registry, junit = tmp_path / "baselines", tmp_path / "junit.xml"
+    for day in range(6):
+        run = make_separate_run(day, sigma=0.05)
+        assert orbax_bench("baseline", "capture", registry, run.root, "--promote").code == 0
+    for day, seconds in ((6, 1.09), (7, 1.6)):
+        run = make_separate_run(day, seconds, sigma=0.05)
+        done = orbax_bench("compare", registry, run.root, "--details", "--junit", junit)
+        said = " ".join(done.out.split())
+        assert "times in 10" not in said
+        assert "interval" not in junit.read_text()
+        counts = "a slow-down counts from +18 % on, by how far past runs differ" in said
+        assert ("✗ REGRESSION" in said, counts) == (seconds > 1.5, seconds < 1.5)

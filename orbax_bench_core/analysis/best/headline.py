@@ -91,7 +91,9 @@ def _not_chosen(case: model.Case, best: model.Best) -> str:
     count = pages.count(len(case.left_out), "setting")
     (point,) = (each for each in case.points if each.point_id == left.point_id)
     name = settings_of(point, best.goal)
-    return f"{count} cannot be chosen: {f'{pages.code(name)}: ' if name else ''}{why_left_out(left)}"
+    return (
+        f"{count} cannot be chosen: {f'{pages.code(name)}: ' if name else ''}{why_left_out(left)}"
+    )
 
 
 def _against_defaults(case: model.Case, found: model.Recommendation, goal: model.Goal) -> str:

@@ -107,7 +107,7 @@ def following(report: VerdictReport, place: str) -> pages.Code:
             command(*again, *farthest.flag.split()),
             f"{when}p to {farthest.until} operations per side probably tell:",
         )
-    why = "No look is left" if ways == {"used_up"} else "More operations would not do"
+    why = "No look is left" if ways == {"used_up"} else "More operations would probably not tell"
     return pages.Code(
         command("calibrate", "--suite", report.suite_file, "-o", f"{place}-noise"),
         f"{why}. Make the operation longer, with larger data, or measure in a quieter place; "

@@ -82,7 +82,9 @@ def test_a_new_machine_is_remarked(series_of, make_paired_run):
     other = {"host": {"cpu": "Xeon", "cpu_count": 2}}
     runs = [make_paired_run(0), make_paired_run(1, provenance=other)]
     (series,) = series_of(runs)
-    assert "The machine changed: CPU: EPYC → Xeon from run run001 on." in list(remarks([series], 18))
+    assert "The machine changed: CPU: EPYC → Xeon from run run001 on." in list(
+        remarks([series], 18)
+    )
 
 
 @pytest.mark.slow
