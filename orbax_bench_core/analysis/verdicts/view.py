@@ -25,6 +25,7 @@ from orbax_bench_core.analysis.verdicts.reasons import why
 from orbax_bench_core.analysis.verdicts.tables import answers_table, deciding, label
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import command
+from orbax_bench_core.gate import FailureVerdict, StallVerdict
 from orbax_bench_core.records import OverlapFinder
 
 _MOST_ROWS: Final = 12
@@ -155,14 +156,10 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
     stalls = [each.verdict.stalls for point in points for each in primary(point)]
     known = [found for found in stalls if found is not None]
     if known:
-        of = sum(found.operations for found in known)
-        both = sum(each.candidate for each in known), sum(each.baseline for each in known)
-        yield _counted("Stalls", both, of, "operations", max(found.bound for found in known))
+        yield _counted("Stalls", known, sum(each.operations for each in known), "operations")
     failures = [each for point in points if (each := point.failures) and each.attempts]
     if failures:  # a point that was never tried, as of a lost step, says nothing of them
-        of = sum(each.attempts for each in failures)
-        both = sum(each.candidate for each in failures), sum(each.baseline for each in failures)
-        yield _counted("Failures", both, of, "attempts", max(each.bound for each in failures))
+        yield _counted("Failures", failures, sum(each.attempts for each in failures), "attempts")
         if report.word == "PASS" and _short_of_time(report):
             minutes = f"`gate.limit_minutes` ({report.gate.limit_minutes:g})"
             yield f"To exclude more would take longer than {minutes}."
@@ -183,11 +180,17 @@ def _short_of_time(report: VerdictReport) -> bool:
     return False
 
 
-def _counted(what: str, both: tuple[int, int], of: int, units: str, bound: float) -> str:
-    candidate, baseline = both
+def _counted(
+    what: str, counts: Sequence[StallVerdict | FailureVerdict], of: int, units: str
+) -> str:
+    """Returns what was counted in all of some series, and the largest bound of a single one."""
+    candidate, baseline = (sum(getattr(each, arm) for each in counts) for arm in reversed(ARMS))
     found = f"{candidate} of the candidate, {baseline} of the baseline,"
     some = found if candidate or baseline else "none"
-    return f"{what}: {some} in {of} {units} per side; up to {share(bound, 2)} may be unseen."
+    bound = share(max(each.bound for each in counts), 2)
+    kind = "point" if units == "attempts" else "kind"
+    each = f"of each {kind} " if len(counts) > 1 else ""
+    return f"{what}: {some} in {of} {units} per side; {each}up to {bound} may be unseen."
 
 
 def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:
