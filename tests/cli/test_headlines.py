@@ -16,7 +16,7 @@ TIMES = {"save": 0.06, "load": 0.02}
 
 @pytest.fixture
 def compared(orbax_bench, make_run, make_record, make_point, tmp_path):
-    """Compares two arms of a run; returns what was said, and the message of each test of JUnit.
+    """Compares two arms of a run; returns the output, and the message of each test of JUnit.
 
     `slower` gives the ratio of operations of the candidate, and `fails` the numbers of the attempts
     of an arm that fail. Without `noise` the times are exact.

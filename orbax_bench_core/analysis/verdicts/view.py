@@ -183,7 +183,7 @@ def _short_of_time(report: VerdictReport) -> bool:
 def _counted(
     what: str, counts: Sequence[StallVerdict | FailureVerdict], of: int, units: str
 ) -> str:
-    """Returns what was counted in all of some series, and the largest bound of a single one."""
+    """Returns the sum of the counts of some series, and the largest bound of a single one."""
     candidate, baseline = (sum(getattr(each, arm) for each in counts) for arm in reversed(ARMS))
     found = f"{candidate} of the candidate, {baseline} of the baseline,"
     some = found if candidate or baseline else "none"
