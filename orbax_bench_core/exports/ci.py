@@ -81,8 +81,10 @@ def _outcome(
 
 
 def _ratio(operation: verdicts.OperationVerdict) -> str:
-    changed = verdicts.change(operation.verdict)
-    return "" if changed == "–" else f"candidate against baseline, 95 % interval: {changed}"
+    verdict = operation.verdict
+    changed = verdicts.change(verdict)
+    interval = "" if verdict.low is None and verdict.high is None else ", 95 % interval"
+    return "" if changed == "–" else f"candidate against baseline{interval}: {changed}"
 
 
 def _case(

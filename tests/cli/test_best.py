@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from orbax_bench_core.records import ErrorInfo
 from tests.support.shown import next_command
 
 
@@ -31,6 +32,31 @@ def test_it_ends_with_the_answer_and_a_command_that_is_accepted(orbax_bench, swe
     assert "\n✓ BEST: use_ocdbt=false for saves, 1.02 s, " in done.out
     assert orbax_bench(*next_command(done.out)).code == 0
     assert len(done.out.splitlines()) <= 20
+
+
+def test_a_setting_whose_repeats_failed_is_named_next_to_the_choice(
+    orbax_bench, make_run, make_point, make_record
+):
+    """The fastest of three: it was left out of the answer without a word."""
+    sizes = (1, 2, 3)
+    points = [make_point(options={"size": size}, label=str(size)) for size in sizes]
+    records = [
+        make_record(
+            point,
+            number,
+            times={"save": size * (1 + number / 100)},
+            worker=f"host:{number}:0",
+            **({"status": "failed", "error": lost} if size == 1 and number else {}),
+        )
+        for lost in [ErrorInfo(type="OSError", message="quota exceeded")]
+        for number in range(4)
+        for size, point in zip(sizes, points, strict=True)
+    ]
+    done = orbax_bench("best", make_run(records, points=points, num_repeats=4).root)
+    assert done.code == 0
+    assert "; 1 setting cannot be chosen: size=1: 3 of 4 repeats did not pass" in " ".join(
+        done.out.split()
+    )
 
 
 def test_json_has_everything(orbax_bench, sweep):

@@ -81,7 +81,21 @@ def test_cpu_times_that_decide_are_the_series_that_is_shown(history, make_paired
 def test_a_run_that_is_too_short_for_a_verdict_names_what_it_shows(history, make_paired_run):
     told = history(make_paired_run(0, blocks=1).root, "--details").out
     assert re.search(r" 1 +\d\.\d{3}x \(median of blocks\) +–", told)
-    assert "? NOT JUDGED: it takes 10 runs of a ratio to flag a change" in told
+    assert "? NOT JUDGED: it takes 18 runs of a ratio to flag a change" in told
+
+
+def test_nothing_is_steady_before_a_clear_step_could_be_flagged(history, make_nightly):
+    """It was from 10 runs on, through nights of +25 %."""
+    make_nightly([*[1.0] * 8, *[1.25] * 9])
+    told = history(".").out
+    assert "it takes 18 runs of a ratio to flag a change, and the longest has 17" in told
+    assert "Changes are looked for from 18 runs on." in told
+
+
+@pytest.mark.parametrize(("step", "word"), [(1.0, "✓ STEADY"), (1.25, "? FLAGGED")])
+def test_of_enough_runs_it_says_whether_they_changed(history, make_nightly, step, word):
+    make_nightly([*[1.0] * 10, *[step] * 10])
+    assert word in history(".").out
 
 
 def code(commit):

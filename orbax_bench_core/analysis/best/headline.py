@@ -35,7 +35,8 @@ def headline(best: model.Best) -> pages.Callout:
     idle = [] if none else [name for name in case.options if not acts_on(name, best.goal)]
     shared = OverlapFinder.warning(case.not_alone, "this choice")
     more = pages.count(len(best.cases) - 1, "more case") if len(best.cases) > 1 else ""
-    parts = (answer.text, f"{listed(map(pages.code, idle))} cannot change it" if idle else "", more)
+    cannot = f"{listed(map(pages.code, idle))} cannot change it" if idle else ""
+    parts = (answer.text, cannot, _not_chosen(case, best), more)
     said = "; ".join(filter(None, parts))
     return pages.Callout(answer.word, f"{said} ({shared})" if shared else said, answer.role)
 
@@ -81,6 +82,20 @@ def answer_of(case: model.Case, best: model.Best) -> pages.Callout:
     )
 
 
+def _not_chosen(case: model.Case, best: model.Best) -> str:
+    """Returns how many settings cannot be chosen, and why the first cannot; empty for none."""
+    if case.recommendation is None or not case.left_out:
+        return ""
+    # The report has the whole error.
+    left = case.left_out[0].model_copy(update={"error": ""})
+    count = pages.count(len(case.left_out), "setting")
+    (point,) = (each for each in case.points if each.point_id == left.point_id)
+    name = settings_of(point, best.goal)
+    return (
+        f"{count} cannot be chosen: {f'{pages.code(name)}: ' if name else ''}{why_left_out(left)}"
+    )
+
+
 def _against_defaults(case: model.Case, found: model.Recommendation, goal: model.Goal) -> str:
     """Returns the gain over Orbax's defaults, with both medians, as the end of a sentence."""
     if found.default_point == found.point_id:
@@ -122,7 +137,8 @@ def to_decide(found: model.Confidence) -> str:
 def why_left_out(left: model.LeftOut) -> str:
     """Returns why a point cannot be recommended, in words."""
     if left.why == "failed":
-        return f"{left.count} of {pages.count(left.total, 'repeat')} did not pass: {left.error}"
+        error = f": {left.error}" if left.error else ""
+        return f"{left.count} of {pages.count(left.total, 'repeat')} did not pass{error}"
     if left.why == "few rounds":
         return f"it has {left.count} of {left.total} rounds only"
     return _WHY[left.why]

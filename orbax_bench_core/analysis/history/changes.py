@@ -26,11 +26,12 @@ import dataclasses
 import functools
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 FEWEST: Final = 10
-"""Runs of a season before anything is flagged."""
+"""Runs of a season before any is tested; what can be flagged takes more, see `fewest_runs`."""
 
 SIGNIFICANCE: Final = 0.05
 """Share of the series without any change in which a flag is raised within a season's 60 nights."""
@@ -112,6 +113,24 @@ def flags(values: Sequence[float], level: Callable[[int, int], float]) -> list[F
             start = flag.cut
             ranks[start : night + 1] = _ranks(every[start : night + 1])
     return found
+
+
+def fewest_runs(level: float) -> int:
+    """Returns the runs of a season before which nothing can be flagged, whatever they measure.
+
+    The clearest change there is, in the middle from lower runs to higher ones, stays below the
+    threshold of fewer.
+    """
+
+    def clearest(count: int) -> float:
+        # As `_largest` has it, without libraries that take longer to import than a short history.
+        scores = [statistics.NormalDist().inv_cdf((at + 0.5) / count) for at in range(count)]
+        spread, half = math.hypot(*scores) / math.sqrt(count), count // 2
+        return -sum(scores[:half]) / (spread * math.sqrt(half * (count - half) / count))
+
+    return next(
+        count for count in itertools.count(FEWEST) if clearest(count) > threshold(level, count)
+    )
 
 
 def _placed(season: Any, cut: int) -> int:

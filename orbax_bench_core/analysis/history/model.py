@@ -4,6 +4,7 @@ import datetime
 import itertools
 from typing import Literal
 
+from orbax_bench_core.analysis.history.changes import fewest_runs
 from orbax_bench_core.files import ResultModel
 from orbax_bench_core.gate import NightCount
 from orbax_bench_core.provenance import UNKNOWN
@@ -115,3 +116,9 @@ class History(ResultModel):
     passed_over: tuple[str, ...] = ()  # places of runs in which nothing has passed
     # files among the records that are no records of their run, a line each
     left_out: tuple[str, ...] = ()
+
+    @property
+    def fewest_runs(self) -> int:
+        """Runs of a ratio before which no change of it can be flagged."""
+        ratios = sum(each.kind == "ratio" for each in self.series)
+        return fewest_runs(self.significance / max(1, ratios))

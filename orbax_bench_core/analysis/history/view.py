@@ -8,7 +8,6 @@ from typing import Final
 from orbax_bench_core import pages
 from orbax_bench_core.analysis.history import words
 from orbax_bench_core.analysis.history.build import differences
-from orbax_bench_core.analysis.history.changes import FEWEST
 from orbax_bench_core.analysis.history.model import Change, History, PastRun, PastSeries
 from orbax_bench_core.analysis.names import heading
 from orbax_bench_core.gate import NIGHTS, NightCount
@@ -43,7 +42,7 @@ def history_document(history: History, *, every: bool = False) -> pages.Document
             *map(_chart, series[:1]),
             _overview(series),
             pages.Text(items=tuple(_excesses(series)), role="bad"),
-            pages.Text(items=tuple(remarks(series))),
+            pages.Text(items=tuple(remarks(series, history.fewest_runs))),
             pages.Text(_hidden(history, series), "dim", notes[:_MOST_NOTES]),
         ),
         following=_following(series),
@@ -61,7 +60,8 @@ def headline(history: History, series: Sequence[PastSeries]) -> pages.Callout:
     The first that holds: worse than its baseline, not judged, steady, flagged.
     """
     ratios = [each for each in series if each.kind == "ratio"]
-    judged = [each for each in ratios if len(each.runs) >= FEWEST]
+    fewest = history.fewest_runs
+    judged = [each for each in ratios if each.changes or len(each.runs) >= fewest]
     worse = _excesses(series)
     if worse:
         more = f"; {len(worse) - 1} more such findings" if len(worse) > 1 else ""
@@ -72,7 +72,7 @@ def headline(history: History, series: Sequence[PastSeries]) -> pages.Callout:
     runs = pages.count(history.num_runs, "run")
     if not judged:
         most = max(len(each.runs) for each in ratios)
-        said = f"it takes {FEWEST} runs of a ratio to flag a change, and the longest has {most}"
+        said = f"it takes {fewest} runs of a ratio to flag a change, and the longest has {most}"
         return pages.Callout("NOT JUDGED", said, "unsure")
     if not (found := _worst(series)):
         said = f"no flag in {pages.count(len(judged), 'ratio')} to a reference arm over {runs}"
@@ -124,21 +124,24 @@ def _notes(history: History, series: Sequence[PastSeries]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def remarks(series: Iterable[PastSeries]) -> Iterator[str]:
-    """Yields the other notes, each once, with the number of series it is about."""
-    found = collections.Counter(remark for each in series for remark in _remarks(each))
+def remarks(series: Iterable[PastSeries], fewest: int) -> Iterator[str]:
+    """Yields the other notes, each once, with the number of series it is about.
+
+    `fewest` are the runs before which no change can be flagged.
+    """
+    found = collections.Counter(remark for each in series for remark in _remarks(each, fewest))
     for remark, count in found.items():
         yield f"{count} series: {remark}" if count > 1 else remark
 
 
-def _remarks(series: PastSeries) -> Iterator[str]:
+def _remarks(series: PastSeries, fewest: int) -> Iterator[str]:
     """Yields the reasons to read the values of a series with care."""
     runs = series.runs
     if series.kind == "seconds":
         yield _RAW
     else:
-        if len(runs) < FEWEST:
-            yield f"Changes are looked for from {FEWEST} runs on."
+        if len(runs) < fewest:
+            yield f"Changes are looked for from {fewest} runs on."
         changed = list(_moves([run.reference for run in runs], runs))
         yield from _some("The reference did not hold still", changed)
     yield from _some("The machine changed", list(_moves([run.machine for run in runs], runs)))

@@ -30,6 +30,7 @@ from orbax_bench_core.analysis.verdicts.tables import (
     primary_first,
 )
 from orbax_bench_core.config import ARMS, PER_ARM, GateConfig
+from orbax_bench_core.gate import Verdict
 from orbax_bench_core.measure import CPU, OF_CPU, TIME
 from orbax_bench_core.records import VERIFIED_WORDS
 
@@ -196,13 +197,8 @@ def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -
         limit = "min_effect_s" if verdict.bound == "floor" else "margin"
         likely = pages.change(verdict.ratio)
         yield f"one of about {likely} is likely; if that matters, lower `gate.{limit}`"
-    if verdict.word == "INCONCLUSIVE" and verdict.detectable is not None:
-        usual = verdict.detectable_80 or verdict.detectable
-        yield (
-            f"with {pages.count(verdict.operations, 'operation')} per side a slow-down of "
-            f"{pages.share(usual)} is found 8 times in 10, one of "
-            f"{pages.share(verdict.detectable)} 9 in 10"
-        )
+    if verdict.word == "INCONCLUSIVE":
+        yield from _found(verdict, point)
     if verdict.word != "PASS" and verdict.endpoint == "stalls":
         yield _SEEK
     if not operation.primary:
@@ -210,13 +206,30 @@ def _helps(operation: OperationVerdict, point: PointVerdict, gate: GateConfig) -
     elif verdict.word == "INCONCLUSIVE" and point.mode == "paired" and not point.failed:
         if verdict.settled and not verdict.more_blocks and verdict.endpoint == "time":
             yield (
-                "more operations would not do: make it longer, with larger data, measure in a "
-                "quieter place, set `gate.min_effect_s`, or take it out of `gate.primary`"
+                "more operations would probably not tell: make it longer, with larger data, "
+                "measure in a quieter place, set `gate.min_effect_s`, or take it out of "
+                "`gate.primary`"
             )
         elif verdict.more_blocks:
             yield f"about {pages.count(verdict.more_blocks, 'more block')} would tell"
         elif not verdict.settled and point.next_look is not None:
             yield f"the next look is at {pages.count(point.next_look, 'operation')} per side"
+
+
+def _found(verdict: Verdict, point: PointVerdict) -> Iterator[str]:
+    """Yields how large a slow-down is found; of runs apart it is a limit, and has no power."""
+    if verdict.detectable is None:
+        return
+    if point.mode == "paired":
+        usual = verdict.detectable_80 or verdict.detectable
+        yield (
+            f"with {pages.count(verdict.operations, 'operation')} per side a slow-down of "
+            f"{pages.share(usual)} is found 8 times in 10, one of "
+            f"{pages.share(verdict.detectable)} 9 in 10"
+        )
+    elif not verdict.reason:
+        counts = pages.change(1 + verdict.detectable)
+        yield f"a slow-down counts from {counts} on, by how far past runs differ"
 
 
 def _flags(operation: OperationVerdict) -> list[str]:

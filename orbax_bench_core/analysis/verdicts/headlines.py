@@ -73,7 +73,7 @@ def operation_told(operation: OperationVerdict, point: PointVerdict, gate: GateC
     if word == "PASS":
         changed = _changed(operation)
         return f"{spoken(operation.operation)} are not slower by {bound(operation, gate)}{changed}"
-    return _slower(operation) if word == "REGRESSION" else _open(operation)
+    return _slower(operation) if word == "REGRESSION" else _open(operation, gate)
 
 
 def tells_why(operation: OperationVerdict, point: PointVerdict) -> bool:
@@ -145,6 +145,14 @@ def medians_disagree(operation: OperationVerdict) -> bool:
     return other_way and abs(math.log(after / before / ratio)) > _CLEARLY
 
 
+def some_failed(operation: OperationVerdict) -> bool:
+    """Returns whether attempts failed, which the ratio has and the medians lack."""
+    verdict = operation.verdict
+    return verdict.stalls is not None and any(
+        len(times) < verdict.operations for times in operation.times.values()
+    )
+
+
 def from_to(operation: OperationVerdict) -> str:
     """Returns the median times of both arms, such as `12.7 → 16 ms`; empty without both."""
     before, after = medians(operation)
@@ -154,10 +162,12 @@ def from_to(operation: OperationVerdict) -> str:
     return f"{before.removesuffix(f' {unit}') if after.endswith(f' {unit}') else before} → {after}"
 
 
-def stalls_counted(found: StallVerdict) -> str:
-    """Returns the stalls of both arms."""
+def _stalls_counted(found: StallVerdict) -> str:
+    """Returns the stalls of both arms, and how many of the candidate's are failures."""
     of = pages.count(found.operations, "operation")
-    return f"{found.candidate} of {of} stalled, {found.baseline} of the baseline"
+    failed = next((each.values.get("failed") for each in found.reason), None)
+    failures = f" ({failed} of them failed)" if failed else ""
+    return f"{found.candidate} of {of} stalled{failures}, {found.baseline} of the baseline"
 
 
 def _said(report: VerdictReport) -> str:
@@ -214,20 +224,21 @@ def _regressed(point: PointVerdict, gate: GateConfig) -> str:
     parts += [f"{_names(also)} regressed too"] if also else []
     parts += [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
     open_ = [each for each in others if each not in also and each not in passed]
-    parts += [f"of {_names(open_)} nothing is shown"] if open_ else []
+    parts += [_open(each, gate) for each in open_ if _lacks_stalls(each.verdict)]
+    unknown = [each for each in open_ if not _lacks_stalls(each.verdict)]
+    parts += [f"of {_names(unknown)} nothing is shown"] if unknown else []
     return "; ".join(parts)
 
 
 def _undecided(point: PointVerdict, gate: GateConfig) -> str:
     open_ = [each for each in primary(point) if each.verdict.word != "PASS"]
     if point.failed or point.endpoint in ("missing", "storage") or not open_:
-        return (
-            _failing(point) if point.endpoint == "failures" else why(point.reason) or "not judged"
-        )
+        rare = point.endpoint == "failures" and not point.failed
+        return _failing(point) if rare else why(point.reason) or "not judged"
     passed = [each for each in primary(point) if each.verdict.word == "PASS"]
     worst = min(open_, key=_trouble)
     parts = [f"{_names(passed)} are not slower by {_bounds(passed, gate)}"] if passed else []
-    parts.append(_open(worst))
+    parts.append(_open(worst, gate))
     others = [each for each in open_ if each is not worst]
     parts += [f"{_names(others)} are open too"] if others else []
     return "; ".join(parts)
@@ -287,16 +298,20 @@ def _failing(point: PointVerdict) -> str:
 def _slower(operation: OperationVerdict) -> str:
     verdict, name = operation.verdict, spoken(operation.operation)
     if verdict.endpoint == "stalls" and verdict.stalls is not None:
-        return f"{name} stall: {stalls_counted(verdict.stalls)}"
+        return f"{name} stall: {_stalls_counted(verdict.stalls)}"
     if not is_real(verdict.ratio):
         return f"{name} are slower: {why(verdict.reason)}"
     return f"{name} take {_longer(operation)}"
 
 
-def _open(operation: OperationVerdict) -> str:
-    verdict, name = operation.verdict, spoken(operation.operation)
-    if verdict.endpoint == "stalls" and verdict.stalls is not None and verdict.stalls.candidate:
-        return f"{name} may stall more often: {stalls_counted(verdict.stalls)}"
+def _open(operation: OperationVerdict, gate: GateConfig) -> str:
+    verdict, name, stalls = operation.verdict, spoken(operation.operation), operation.verdict.stalls
+    if verdict.endpoint == "stalls" and stalls is not None:
+        seen = _stalls_counted(stalls)
+        if not _lacks_stalls(verdict):
+            return f"{name} may stall more often: {seen}"
+        passed = f"{name} are not slower by {bound(operation, gate)}, but more stalls are not"
+        return f"{passed} excluded{f': {seen}' if stalls.candidate or stalls.baseline else ''}"
     if _unjudged(verdict):
         return f"{name} were not judged: {why(verdict.reason) or 'nothing was measured'}"
     if verdict.high is not None and math.isfinite(verdict.high) and verdict.high > 1:
@@ -304,6 +319,11 @@ def _open(operation: OperationVerdict) -> str:
         by = f"take up to {most} as long" if most.endswith("x") else f"be slower, by up to {most}"
         return f"{name} may {by}: {_numbers(operation)}"
     return f"{name} have no verdict yet: {_numbers(operation)}"
+
+
+def _lacks_stalls(verdict: Verdict) -> bool:
+    """Returns whether an operation passes by its time, and too few stalls are excluded."""
+    return any(each.code == "not_excluded" for each in verdict.reason)
 
 
 def _unjudged(verdict: Verdict) -> bool:
@@ -326,7 +346,8 @@ def _changed(operation: OperationVerdict) -> str:
 
 
 def _from_to(operation: OperationVerdict) -> str:
-    times = "" if medians_disagree(operation) else from_to(operation)
+    unlike = medians_disagree(operation) or some_failed(operation)
+    times = "" if unlike else from_to(operation)
     return f", {times}" if times else ""
 
 

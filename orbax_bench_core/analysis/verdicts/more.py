@@ -46,6 +46,8 @@ def going_on(point: PointVerdict, gate: GateConfig) -> GoingOn:
         return GoingOn(why="no_use")
     if not point.settled:
         return GoingOn(why="unfinished")
+    if any(each.verdict.look is None for each in primary):  # at its end it was still not judged
+        return GoingOn(why="no_use")
     open_ = [each for each in primary if each.verdict.time_word == "INCONCLUSIVE"] or primary
     found = [_forecast(each.verdict, gate) for each in open_]
     drifts = {

@@ -15,6 +15,7 @@ from orbax_bench_core.analysis.verdicts.headlines import (
     primary,
     remarks,
     short_names,
+    some_failed,
     worst_first,
 )
 from orbax_bench_core.analysis.verdicts.model import PointVerdict, VerdictReport
@@ -23,6 +24,7 @@ from orbax_bench_core.analysis.verdicts.reasons import why
 from orbax_bench_core.analysis.verdicts.tables import answers_table, deciding, label
 from orbax_bench_core.config import ARMS, Arm
 from orbax_bench_core.errors import command
+from orbax_bench_core.gate import FailureVerdict, StallVerdict
 from orbax_bench_core.records import OverlapFinder
 
 _MOST_ROWS: Final = 12
@@ -114,7 +116,7 @@ def following(report: VerdictReport, place: str, rules: Sequence[str] = ()) -> p
             command(*again, *farthest.flag.split()),
             f"{when}p to {farthest.until} operations per side probably tell:",
         )
-    why = "No look is left" if ways == {"used_up"} else "More operations would not do"
+    why = "No look is left" if ways == {"used_up"} else "More operations would probably not tell"
     return pages.Code(
         command("calibrate", "--suite", report.suite_file, "-o", f"{place}-noise"),
         f"{why}. Make the operation longer, with larger data, or measure in a quieter place; "
@@ -143,6 +145,11 @@ def _sides(report: VerdictReport, points: Sequence[PointVerdict]) -> str:
             " A change is of operations measured next to each other; where noise is large, "
             "medians of all can go the other way."
         )
+    if any(map(some_failed, every)):
+        sides += (
+            " A failed attempt counts as ten times as slow as the slowest that passed; medians are "
+            "of those that passed."
+        )
     if report.is_study or len(margins) != 1:
         return sides
     floor = pages.seconds(report.gate.min_effect_s) if report.gate.min_effect_s else ""
@@ -157,14 +164,10 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
     stalls = [each.verdict.stalls for point in points for each in primary(point)]
     known = [found for found in stalls if found is not None]
     if known:
-        of = sum(found.operations for found in known)
-        both = sum(each.candidate for each in known), sum(each.baseline for each in known)
-        yield _counted("Stalls", both, of, "operations", max(found.bound for found in known))
+        yield _counted("Stalls", known, sum(each.operations for each in known), "operations")
     failures = [each for point in points if (each := point.failures) and each.attempts]
     if failures:  # a point that was never tried, as of a lost step, says nothing of them
-        of = sum(each.attempts for each in failures)
-        both = sum(each.candidate for each in failures), sum(each.baseline for each in failures)
-        yield _counted("Failures", both, of, "attempts", max(each.bound for each in failures))
+        yield _counted("Failures", failures, sum(each.attempts for each in failures), "attempts")
         if report.word == "PASS" and _short_of_time(report):
             minutes = f"`gate.limit_minutes` ({report.gate.limit_minutes:g})"
             yield f"To exclude more would take longer than {minutes}."
@@ -173,19 +176,29 @@ def _rare(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str
 
 
 def _short_of_time(report: VerdictReport) -> bool:
-    """Returns whether stalls and failures have no limit, as it would have taken too long."""
+    """Returns whether stalls or failures have no limit, as it would have taken too long."""
     gate = report.gate
-    return "auto" in (gate.max_stalls, gate.max_failures) and any(
-        point.failures is not None and point.failures.attempts < gate.fewest_of_pass(0.0)
-        for point in report.points
-    )
+    for point in report.points:
+        found = [point.failures] if gate.max_failures == "auto" else []
+        stalls = [each.verdict.stalls for each in primary(point) if gate.max_stalls == "auto"]
+        unlimited = any(each is not None and each.limit is None for each in (*found, *stalls))
+        attempts = 0 if point.failures is None else point.failures.attempts
+        if unlimited and 0 < attempts < gate.fewest_of_pass(0.0):
+            return True
+    return False
 
 
-def _counted(what: str, both: tuple[int, int], of: int, units: str, bound: float) -> str:
-    candidate, baseline = both
+def _counted(
+    what: str, counts: Sequence[StallVerdict | FailureVerdict], of: int, units: str
+) -> str:
+    """Returns the sum of the counts of some series, and the largest bound of a single one."""
+    candidate, baseline = (sum(getattr(each, arm) for each in counts) for arm in reversed(ARMS))
     found = f"{candidate} of the candidate, {baseline} of the baseline,"
     some = found if candidate or baseline else "none"
-    return f"{what}: {some} in {of} {units} per side; up to {pages.share(bound, 2)} may be unseen."
+    bound = pages.share(max(each.bound for each in counts), 2)
+    kind = "point" if units == "attempts" else "kind"
+    each = f"of each {kind} " if len(counts) > 1 else ""
+    return f"{what}: {some} in {of} {units} per side; {each}up to {bound} may be unseen."
 
 
 def _doubts(report: VerdictReport, points: Sequence[PointVerdict]) -> Iterator[str]:

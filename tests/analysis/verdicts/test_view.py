@@ -297,7 +297,7 @@ def test_where_more_would_tell_the_comparison_goes_on(
     hopeless = make_operation("save", "INCONCLUSIVE", 1.1, verdict=settled)
     report = make_report(make_verdicts("p", hopeless, settled=True), suite_file="s.yaml")
     assert verdicts.following(report, "out").text.startswith("orbax-bench calibrate")
-    assert "More operations would not do" in verdicts.following(report, "out").caption
+    assert "More operations would probably not tell" in verdicts.following(report, "out").caption
 
 
 SYSTEMS = {"baseline": "PyTorch DCP", "candidate": "Orbax"}
