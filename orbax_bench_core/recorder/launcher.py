@@ -24,7 +24,7 @@ def environment(
 
     Args:
         directory: Folder of the recording, local or in a bucket.
-        openmetrics: Folder for figures as a node exporter reads them; None for none.
+        openmetrics: Folder for figures as OpenMetrics; None for none.
         before: The variables that the program would have.
     """
     place = directory if "://" in directory else os.path.abspath(directory)

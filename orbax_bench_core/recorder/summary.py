@@ -75,10 +75,10 @@ class Summary:
         )
 
     def write(self, file: str) -> None:
-        """Writes the figures as a node exporter reads them, and replaces the file by them.
+        """Writes the figures in the format of OpenMetrics, and replaces the file by them.
 
-        That is Prometheus' text format, in which a counter has all of its name in its TYPE line;
-        OpenMetrics leaves out `_total` there, and the exporter then knows no type.
+        A node exporter reads it too, and takes the counters for untyped: its own format would have
+        `_total` in their TYPE lines, which OpenMetrics forbids.
 
         Makes its folder where that is missing.
 
@@ -87,7 +87,7 @@ class Summary:
         """
         text, before = "", ""
         for sample, field in _COUNTERS.items():
-            name = sample.partition("{")[0]
+            name = sample.partition("_total")[0]
             text += "" if name == before else f"# TYPE orbax_{name} counter\n"
             text += f"orbax_{sample} {getattr(self, field)}\n"
             before = name
@@ -97,7 +97,7 @@ class Summary:
         os.makedirs(os.path.dirname(file), exist_ok=True)
         new = f"{file}.{os.getpid()}"
         with open(new, "w", encoding="utf-8") as opened:
-            opened.write(text)
+            opened.write(f"{text}# EOF\n")
         os.replace(new, file)
 
 
