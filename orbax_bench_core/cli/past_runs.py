@@ -145,14 +145,17 @@ def report(
     content does not match their path; 2 there is no run.
     """
     from orbax_bench_core.analysis.summary import notes_lines
+    from orbax_bench_core.analysis.verdicts import judge_run
     from orbax_bench_core.cli.measurement import unwritten
-    from orbax_bench_core.publishing import publish
-    from orbax_bench_core.records import RunDirectory
+    from orbax_bench_core.publishing import publish, publish_verdicts
+    from orbax_bench_core.records import RunDirectory, RunFile
 
     console = terminal.new_console()
     run = RunDirectory(directory)
     try:
         summary, document = publish(run, deep=deep)
+        if run.read_info().paired and not (run.root / RunFile.VERDICTS).exists():
+            publish_verdicts(run, judge_run(run))  # as of a comparison that was interrupted
     except OSError as failure:
         print(f"error: {unwritten(failure, 'report', str(run.root))}", file=sys.stderr)
         raise typer.Exit(Exit.FAILED) from None

@@ -7,6 +7,7 @@ import pytest
 
 from orbax_bench_core.measure import TIME, Sample
 from orbax_bench_core.records import ErrorInfo
+from tests.support.paired_runs import make_paired_run  # noqa: F401 - fixture
 
 
 @pytest.fixture
@@ -21,6 +22,16 @@ def test_an_output_that_is_gone_is_made_again(orbax_bench, run, name):
     (run.root / name).unlink()
     orbax_bench("report", run.root)
     assert (run.root / name).read_bytes() == before
+
+
+def test_a_comparison_that_nobody_judged_is_judged(orbax_bench, make_paired_run):
+    run = make_paired_run(0, 1.5)
+    said = orbax_bench("report", run.root, "--details").out
+    assert "verdicts.html" in said
+    assert "REGRESSION" in (run.root / "verdicts.md").read_text()
+    (run.root / "verdicts.json").write_text("as it is")
+    orbax_bench("report", run.root)
+    assert (run.root / "verdicts.json").read_text() == "as it is"
 
 
 def test_memory_and_io_of_an_operation_are_told_with_details_and_in_markdown(
