@@ -211,7 +211,7 @@ def promote_capture(
         chosen = {point_id: chosen[point_id] for point_id in _named(points, list(chosen))}
     # What the last one says already is not promoted again, so that `previous` still undoes it.
     standing = log[-1] if log and log[-1].points == chosen else None
-    promotion = standing or registry.promote(chosen, note=note)
+    promotion = standing or registry.promote(chosen, log, note=note)
     log = registry.promotions()
     place = next(index for index, logged in enumerate(log) if logged.id == promotion.id)
     before = store.state_after(log[:place])

@@ -105,13 +105,15 @@ class Registry:
         """Returns the reference of the capture that is each point's baseline, by point id."""
         return state_after(self.promotions())
 
-    def promote(self, points: Mapping[str, str | None], *, note: str = "") -> Promotion:
+    def promote(
+        self, points: Mapping[str, str | None], log: Sequence[Promotion], *, note: str = ""
+    ) -> Promotion:
         """Makes captures the baseline of points, from one moment to the next.
 
         `points` has the reference of a capture by point id; None takes a point's baseline away. Two
-        that say the same after the same promotions are one, so that `previous` undoes it.
+        that say the same after the same `log` of promotions are one, so that `previous` undoes it.
         """
-        last = max((promotion.number for promotion in self.promotions()), default=0)
+        last = max((promotion.number for promotion in log), default=0)
         said = json.dumps([last + 1, sorted(points.items())])
         promotion = Promotion(
             number=last + 1,

@@ -171,16 +171,17 @@ def test_undoing_the_first_promotion_leaves_no_baseline(registry, captures):
 
 
 def test_two_that_say_the_same_at_once_are_one_promotion(registry, captures, monkeypatch):
-    """Whoever promotes has read the promotions before; another may write one meanwhile."""
-    points = {point.point_id: captures[0].reference for point in captures[0].points}
-    logs = [registry.promotions()]
-    first = registry.promote(points)
-    read = type(registry).promotions
-    monkeypatch.setattr(
-        type(registry), "promotions", lambda self: logs.pop() if logs else read(self)
-    )
-    assert registry.promote(points) == first
-    assert registry.promotions() == [first]
+    """A command has read the promotions before it promotes; another may write one meanwhile."""
+
+    def after_another(points, log, *, note):
+        first = type(registry).promote(registry, points, registry.promotions())
+        made = type(registry).promote(registry, points, log, note=note)
+        assert made == first
+        return made
+
+    monkeypatch.setattr(registry, "promote", after_another)
+    found = promote_capture(registry, captures[0].id)
+    assert registry.promotions() == [found.promotion]
 
 
 def test_nothing_that_was_promoted_is_ever_lost(registry, captures):
@@ -210,8 +211,8 @@ def test_two_promotions_of_one_moment_both_stay_and_the_one_that_lost_is_told(
         by={"user": "other"},
     )
 
-    def at_the_same_moment(points, *, note):
-        made = type(registry).promote(registry, points, note=note)
+    def at_the_same_moment(points, log, *, note):
+        made = type(registry).promote(registry, points, log, note=note)
         path = registry.root / "promotions" / f"000001-{other.id}.json"
         write_atomically(path, other.model_dump_json().encode())
         return made

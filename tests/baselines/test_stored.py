@@ -101,7 +101,7 @@ def test_nothing_is_written_through_a_link_in_a_registry(captured, tmp_path, pla
     (registry / place.format(revision=folder.parent.name)).symlink_to(elsewhere)
     with pytest.raises(UserError, match=f"cannot write the baseline.*link.*{registry}"):
         stored.capture_into(run, str(registry))
-        Registry(str(registry)).promote({"a": None})
+        Registry(str(registry)).promote({"a": None}, [])
     assert list(elsewhere.iterdir()) == []
 
 
