@@ -181,7 +181,7 @@ class JobFlags:
     host_mtbf: Annotated[
         str | None, _duration("Mean time between failures of one host; needs --hosts.")
     ] = None
-    hosts: Annotated[int | None, typer.Option(min=1, help="Hosts of the job.")] = None
+    hosts: Annotated[int | None, typer.Option(min=1, max=10**9, help="Hosts of the job.")] = None
     save_blocking: Annotated[
         str | None, _duration("How long a save in the background blocks training.")
     ] = None
@@ -205,7 +205,9 @@ class JobFlags:
     local_share: Annotated[
         float | None, typer.Option(help="Share of failures that local disks survive, 0 to 1.")
     ] = None
-    devices: Annotated[int | None, typer.Option(min=1, help="Accelerators of the job.")] = None
+    devices: Annotated[
+        int | None, typer.Option(min=1, max=10**9, help="Accelerators of the job.")
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """Returns the values given, durations in seconds, by the names that `job_of` takes."""

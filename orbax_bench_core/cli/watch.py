@@ -265,8 +265,7 @@ def night(
     waited, most = parse_time(wait, "--wait"), parse_time(limit, "--limit")
     if folder is not None and not re.fullmatch(r"\w[\w.-]*", folder):
         raise UserError(f"--folder takes a name of letters, digits and -_., got {folder!r}")
-    began = datetime.datetime.now(datetime.UTC)
-    name = folder or f"{began:%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
+    name = folder or f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}Z-{os.getpid()}"
     directory = f"{below.rstrip('/')}/{name}"
     RunDirectory(below)  # refuses what is no place
     words = [command, suite, "-o", directory, *(flags or ())]
@@ -291,8 +290,7 @@ def night(
             _leave(directory)
         else:
             _tell(notifiers, suite, directory, command, code, reasons)
-    killed = code < 0
-    raise typer.Exit(Exit.FAILED if killed else code)
+    raise typer.Exit(Exit.FAILED if code < 0 else code)
 
 
 def _run(words: list[str], most_s: float, notifiers: Notifiers) -> int:

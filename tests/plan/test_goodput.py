@@ -154,6 +154,7 @@ def test_a_job_is_put_together_from_what_is_given_its_log_and_its_checkpoint():
         ({"local_share": 0.5}, "a local tier needs --local-save, --local-recovery as well"),
         ({"slowdown": 1.0}, "slowdown is a share below 1"),
         ({"mtbf_s": 0.0}, "mtbf_s must be more than 0 seconds, got 0"),
+        ({"step_s": 0.0}, "step_s must be more than 0 seconds, got 0"),
         ({"recovery_s": -1.0}, "recovery_s must be 0 or more, got -1"),
         (
             {"local_blocking_s": 1.0, "local_recovery_s": 1.0, "local_share": 1.0},

@@ -52,9 +52,9 @@ class Job:
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""
         _check(self, "blocking_s", "background_s", "slowdown", "recovery_s")
-        for name in ("mtbf_s", "save_s"):
+        for name in ("mtbf_s", "save_s", "step_s"):
             value = getattr(self, name)
-            if not 0 < value < math.inf:
+            if value is not None and not 0 < value < math.inf:
                 raise UserError(f"{name} must be more than 0 seconds, got {value:g}")
         if self.slowdown >= 1:
             raise UserError(f"slowdown is a share below 1, got {self.slowdown:g}")
@@ -157,7 +157,11 @@ def _defaults(
             raise UserError("--host-mtbf needs --hosts: a job fails when one of its hosts does")
         found["mtbf_s"] = known["host_mtbf_s"] / hosts
     if log is not None:
-        found |= {"step_s": log.step_s, "blocking_s": log.blocking_s, "recovery_s": log.recovery_s}
+        found |= {
+            "step_s": log.step_s or None,
+            "blocking_s": log.blocking_s,
+            "recovery_s": log.recovery_s,
+        }
         found.setdefault("mtbf_s", log.mtbf_s)
     if checkpoint is not None:
         found["devices"] = checkpoint.devices
