@@ -139,7 +139,7 @@ def write_answer(
         if not place:
             continue
         try:
-            write_atomically(epath.Path(place), content.encode())
+            write_atomically(place, content.encode())
         except OSError as error:
             raise UserError(f"{name}: cannot write {place}: {error}") from None
         named[name] = StepOutput.of_file(what, place, run)

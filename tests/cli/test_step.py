@@ -248,6 +248,7 @@ def test_a_comparison_that_lost_a_step_is_told_as_a_failure(orbax_bench, make_pa
         (["inspect-checkpoint", "{tmp}/none"], "does not exist"),
         (["plan-save", "llama-9b"], "llama-9b"),
         (["plan-save", "gpt2", "--result", "http://h/x"], "local paths and gs:// only"),
+        (["plan-save", "gpt2", "--answer", "http://h/x"], "local paths and gs:// only"),
         (["soak", "{tmp}/none.yaml", "-o", "{tmp}/run"], "none.yaml: there is no such file"),
         (["recovery", "{tmp}/none.yaml", "-o", "{tmp}/run"], "there is no such file"),
     ],
