@@ -290,7 +290,8 @@ def night(
             _leave(directory)
         else:
             _tell(notifiers, suite, directory, command, code, reasons)
-    raise typer.Exit(Exit.FAILED if code < 0 else code)
+    killed = code < 0
+    raise typer.Exit(Exit.FAILED if killed else code)
 
 
 def _run(words: list[str], most_s: float, notifiers: Notifiers) -> int:
