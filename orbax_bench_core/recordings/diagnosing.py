@@ -104,7 +104,7 @@ def _interval(
         "background_s": 0.0 if behind is None else behind.median,
         "slowdown": 0.0 if steps.ratio is None else min(0.99, max(0.0, 1 - 1 / steps.ratio)),
         "recovery_s": max(0.0, statistics.median(back)),
-        "step_s": steps.median,
+        "step_s": steps.median or None,  # also of a job whose steps take no time
     }
     job = job_of(given)
     now = statistics.median(gaps)
