@@ -1,6 +1,5 @@
 """Inventory of a checkpoint on storage: files by role, sizes, and the format they follow."""
 
-from orbax_bench_core.inventory.checkpoint import StoredCheckpoint as StoredCheckpoint
 from orbax_bench_core.inventory.checkpoint import random_keys as random_keys
 from orbax_bench_core.inventory.checkpoint import read_checkpoint as read_checkpoint
 from orbax_bench_core.inventory.checkpoint import read_items as read_items
@@ -22,3 +21,4 @@ from orbax_bench_core.inventory.safetensors import DTYPES as DTYPES
 from orbax_bench_core.inventory.safetensors import read_model as read_model
 from orbax_bench_core.inventory.store import ZarrArray as ZarrArray
 from orbax_bench_core.inventory.store import store_spec as store_spec
+from orbax_bench_core.inventory.stored import StoredCheckpoint as StoredCheckpoint

@@ -89,7 +89,7 @@ def table_cell(text: str) -> str:
 
 
 def digits(value: float, figures: int = 3, sign: Literal["", "+"] = "") -> str:
-    """Returns a number to three digits, without an exponent."""
+    """Returns a number to `figures` digits, without an exponent."""
     # From 999.5 on, `.3g` would write an exponent.
     large = abs(value) >= 10**figures - 0.5
     return f"{value:{sign}.0f}" if large else f"{value:{sign}.{figures}g}"
