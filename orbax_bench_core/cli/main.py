@@ -28,6 +28,8 @@ _HERE: Final = frozenset(COMMANDS) - {"launch", "record"}
 job, which also keeps its own umask."""
 _OF_RUNS: Final = _HERE - {"diagnose", "doctor", "limits"}
 """Commands for which a directory that they are told of is no recording of a job."""
+_MISUSE: Final[Any] = typer.BadParameter.__base__
+"""What the parser raises of a command line; Typer does not export it."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -36,6 +38,16 @@ class _Commands(typer.core.TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands: Any = CommandTable()
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command; what its parser says of a long word is cut to a screen."""
+        try:
+            return super().invoke(ctx)
+        except _MISUSE as wrong:
+            from orbax_bench_core.errors import on_a_screen
+
+            wrong.message = on_a_screen(wrong.message)
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the commands by what they are for."""

@@ -11,6 +11,7 @@ from orbax_bench_core.errors.refusals import refusal_of as refusal_of
 from orbax_bench_core.errors.refusals import remedy_of as remedy_of
 from orbax_bench_core.errors.text import CONTROL as CONTROL
 from orbax_bench_core.errors.text import listed as listed
+from orbax_bench_core.errors.text import on_a_screen as on_a_screen
 from orbax_bench_core.errors.text import one_line as one_line
 from orbax_bench_core.errors.text import presentable as presentable
 from orbax_bench_core.errors.text import printable as printable

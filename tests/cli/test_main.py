@@ -144,6 +144,22 @@ def test_a_long_message_is_cut_to_a_screen(orbax_bench, write_suite):
     assert outcome.err.splitlines()[-1].startswith("error: and ")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "s.yaml", "-o", "out", "--metrics", "x" * 5_000), "'all', 'changed', 'none'."),
+        (("history", "runs", "--every", "--no" * 2_000), "No such option"),
+        (("baseline", "list", "registry", "x" * 5_000), "unexpected extra argument"),
+        (("x" * 5_000,), "No such command"),
+    ],
+)
+def test_so_is_what_the_parser_says_of_a_long_word(orbax_bench, words, said):
+    outcome = orbax_bench(*words)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert len(outcome.err) < 2_200
+
+
 @pytest.mark.parametrize("command", ["site", "inspect", "expand", "report"])
 @pytest.mark.parametrize("uri", ["ftp://host/x", "s3://bucket/x"])
 def test_a_place_that_nothing_here_reads_is_one_message(orbax_bench, command, uri):
